@@ -4,10 +4,11 @@
 #   make endurance     tests that take minutes each: a disk that gets full, replicas killed in full swing
 #   make test-webs     tests on frozen webs: FORAGER_WEBS, FORAGER_CASES, FORAGER_TAXONOMY name the folders
 #   make test-kafka    the stream runtime and a crawl on a real Apache Kafka (Java 17, Maven)
+#   make test-deploy   image, compose file, Helm chart, alerts and dashboard: rendered and validated (docs/deployment.md)
 #   make test-oracles  checks against programs that were not written here (Python 3.11)
 #   make test-race     the concurrent packages under the race detector (a C compiler)
 #   make explore [SECONDS=120 FROM=n PACKAGES=./internal/frontier/shards]   the property tests and simulations for so long with other draws
-#                      than those of the targets above, which draw the same every time; a failure says how to repeat it
+#                      than those of the targets above, which draw the same every time; a failure prints how to repeat it
 #   make bench [WEB=file.warc.gz TASK=name CORES=2]   whole crawls at full speed: CPU, memory and latency of every
 #                      process; then benchmarks of packages, each as a ratio to a floor measured in the same run
 #   make soak [PAGES=200000 CORES=2 SMALL=1]   a long crawl: rate, memory, open files and goroutines by tenths of its pages;
@@ -22,9 +23,11 @@
 #   make papers [STUDY=build/all-rankers]   docs/papers.md: what four papers found, and what is found here (FORAGER_WEBS); the file in
 #                      the tree is made so, behind make rankers
 #   make rankers [DRAWS=10]   every ranker on every task (docs/all-rankers.yaml), in build/all-rankers; goes on after a stop
-#   make check         gofmt, go vet, generated code up to date
+#   make check         gofmt, go vet, lint, generated code up to date
+#   make lint          staticcheck, errcheck and revive (infra/tools)
+#   make size          lines of product, laboratory and tests, and the largest packages of each
 #   make build         the programs, in build/bin; make deps brings only what they need besides Go's modules
-#   make generate      the Go code of schemas/*.proto
+#   make generate      the Go code of schemas/*.proto, and the rows made of records
 #   make clean         removes build/: programs, data of the embedded parts, results
 
 SHELL := bash
@@ -41,12 +44,14 @@ export RAPID_SEED ?= $(SEED)
 BIN     := build/bin
 STAGES  := $(notdir $(wildcard stages/*))
 ENGINE  := node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
-GOTEST  := go test -json $(if $(filter-out $(SEED),$(RAPID_SEED)),-count=1)
+TAGS    := webs,kafka,endurance
+# A run without a single test is a failure.
+GOTEST  := $(BIN)/gotestsum --format-hide-empty-pkg --post-run-command 'sh -c "test $$TESTS_TOTAL -gt 0"' --format pkgname
+FRESH   := $(if $(filter-out $(SEED),$(RAPID_SEED)),-count=1)
 # A package that hangs is ended after this time, of which a machine three times as slow needs half.
 LIMIT   := -timeout 60m
-REPORT  := go run ./infra/testreport
 
-.PHONY: all deps build demo test endurance test-webs test-kafka test-oracles test-race explore bench bench-frontier bench-critic bench-others bench-import soak papers rankers check generate clean
+.PHONY: all deps build demo test endurance test-webs test-kafka test-deploy test-oracles test-race explore bench bench-frontier bench-critic bench-others bench-import soak papers rankers check lint size generate clean
 
 all: build
 
@@ -61,25 +66,29 @@ $(ENGINE): package-lock.json
 
 build: deps
 	@mkdir -p $(BIN)
-	go build -o $(BIN)/ $(addprefix ./stages/,$(STAGES)) ./infra/local ./cmd/forager
+	go build -o $(BIN)/ $(addprefix ./stages/,$(STAGES)) ./infra/local ./cmd/forager ./cmd/forager-lab
 
 demo: build
-	$(BIN)/forager demo --out build/demo $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)')
+	$(BIN)/$(if $(WEB),forager-lab,forager) demo --out build/demo $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)')
 
-test: build
-	$(GOTEST) $(LIMIT) ./... | $(REPORT)
+test: build $(BIN)/gotestsum
+	$(GOTEST) -- $(FRESH) $(LIMIT) ./...
 
-endurance: build
-	$(GOTEST) $(LIMIT) -tags endurance -run Endurance ./cmd/forager | $(REPORT)
+endurance: build $(BIN)/gotestsum
+	$(GOTEST) -- $(FRESH) $(LIMIT) -tags endurance -run Endurance ./cmd/forager/e2e
 
-test-webs: build
+test-webs: build $(BIN)/gotestsum
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
-	$(GOTEST) -timeout 40m -tags webs -run Webs ./internal/lab/experiment ./... | $(REPORT) # the longest begins first
+	$(GOTEST) --format standard-verbose -- $(FRESH) -timeout 40m -tags webs -run Webs ./internal/lab/experiment ./... # the longest begins first
 
-test-kafka: build
-	infra/kafka/with-kafka.sh bash -o pipefail -c "{ $(GOTEST) -timeout 5m -tags kafka -count=1 ./internal/stream && \
-	  $(GOTEST) -timeout 5m -tags kafka -count=1 -run TestKafkaCarries ./cmd/forager; } | $(REPORT)"
-	infra/kafka/with-kafka.sh bash -o pipefail -c "$(GOTEST) -timeout 5m -tags kafka -count=1 -run TestKafkaTwo ./cmd/forager | $(REPORT)"
+test-kafka: build $(BIN)/gotestsum
+	infra/kafka/with-kafka.sh $(GOTEST) -- -timeout 5m -tags kafka -count=1 ./internal/stream
+	infra/kafka/with-kafka.sh $(GOTEST) -- -timeout 5m -tags kafka -count=1 -run TestKafkaCarries ./cmd/forager/e2e
+	infra/kafka/with-kafka.sh $(GOTEST) -- -timeout 5m -tags kafka -count=1 -run TestKafkaTwo ./cmd/forager/e2e
+
+# A module of its own; the files that it reads are outside, where the go command does not see their changes.
+test-deploy: build $(BIN)/gotestsum
+	cd infra/deploytest && $(CURDIR)/$(GOTEST) -- -vet=off -count=1 -timeout 10m ./...
 
 test-oracles: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"
@@ -93,8 +102,8 @@ bench-others: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}"
 	ROUNDS=$(ROUNDS) CORES=$(CORES) infra/oracles/run.sh others
 
-test-race: deps
-	CGO_ENABLED=1 $(GOTEST) -race -short -timeout 15m ./internal/stream/... ./internal/frontier/... ./stages/... | $(REPORT)
+test-race: deps $(BIN)/gotestsum
+	CGO_ENABLED=1 $(GOTEST) -- $(FRESH) -race -short -timeout 15m ./internal/stream/... ./internal/frontier/... ./stages/...
 
 explore: deps
 	go run ./infra/explore $(if $(SECONDS),-seconds '$(SECONDS)') $(if $(FROM),-seed '$(FROM)') $(PACKAGES)
@@ -102,12 +111,12 @@ explore: deps
 # The frozen web is that of FORAGER_WEBS where that is set.
 bench: WEB ?= $(addsuffix /webkb.warc.gz,$(FORAGER_WEBS))
 bench: build
-	$(BIN)/forager bench --out build/bench --profiles $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)') $(if $(CORES),--cores '$(CORES)')
+	$(BIN)/forager-lab bench --out build/bench --profiles $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)') $(if $(CORES),--cores '$(CORES)')
 	go test -run '^$$' -bench . -benchmem ./...
 
 SMALLER := --set stages.prioritize.frontier_bytes=33554432 --set stages.prioritize.cache_bytes=16777216
 soak: build
-	$(BIN)/forager soak --out build/soak $(if $(PAGES),--pages '$(PAGES)') $(if $(CORES),--cores '$(CORES)') $(if $(SMALL),$(SMALLER))
+	$(BIN)/forager-lab soak --out build/soak $(if $(PAGES),--pages '$(PAGES)') $(if $(CORES),--cores '$(CORES)') $(if $(SMALL),$(SMALLER))
 
 bench-import:
 	FORAGER_BENCH_DUMP=$(or $(BYTES),5000000000) go test -run '^$$' -bench Import -benchtime 1x -timeout 2h ./internal/classify/examples
@@ -119,20 +128,36 @@ bench-frontier:
 papers: STUDY ?= $(wildcard build/all-rankers)
 papers: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}"
-	$(BIN)/forager experiment papers '$(FORAGER_WEBS)/tasks.json.gz' $(if $(STUDY),--study '$(STUDY)') -o docs/papers.md
+	$(BIN)/forager-lab experiment papers '$(FORAGER_WEBS)/tasks.json.gz' $(if $(STUDY),--study '$(STUDY)') -o docs/papers.md
 
 # What was run before is not run again.
 rankers: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}"
-	$(BIN)/forager experiment run docs/all-rankers.yaml --tasks '$(FORAGER_WEBS)/tasks.json.gz' $(if $(DRAWS),--draws '$(DRAWS)') -o build/all-rankers
+	$(BIN)/forager-lab experiment run docs/all-rankers.yaml --tasks '$(FORAGER_WEBS)/tasks.json.gz' $(if $(DRAWS),--draws '$(DRAWS)') -o build/all-rankers
 
 generate:
 	cd schemas && go run ./generate
 
 check:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these" >&2; exit 1; }
-	go vet -tags webs,kafka,endurance ./...
-	cd schemas && go run ./generate && git diff --exit-code -- .
+	go vet -tags $(TAGS) ./...
+	$(MAKE) lint
+	cd schemas && go run ./generate && git diff --exit-code -- . ../internal/platform
+
+lint: $(BIN)/lint $(BIN)/revive
+	go vet -vettool=$(abspath $(BIN))/lint -tags $(TAGS) ./...
+	$(BIN)/revive -config infra/tools/lint/revive.toml $(addsuffix /...,./cmd ./infra ./internal ./schemas ./stages)
+	$(BIN)/revive -config infra/tools/lint/revive-cmd.toml ./cmd/...
+
+$(BIN)/lint: infra/tools/go.mod $(wildcard infra/tools/lint/*.go)
+	go build -C infra/tools -o $(abspath $@) ./lint
+$(BIN)/revive: infra/tools/go.mod
+	go build -C infra/tools -o $(abspath $@) github.com/mgechev/revive
+$(BIN)/gotestsum: infra/tools/go.mod
+	go build -C infra/tools -o $(abspath $@) gotest.tools/gotestsum
+
+size:
+	@go test -count=1 -v -run TreeStaysSmall ./internal/rules | sed -n "s/^ *size_test.go:[0-9]*: //p"
 
 clean:
 	rm -rf build

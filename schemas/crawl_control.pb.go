@@ -7,6 +7,7 @@
 package schemas
 
 import (
+	_ "forager/schemas/column"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -80,7 +81,7 @@ func (CrawlState) EnumDescriptor() ([]byte, []int) {
 	return file_crawl_control_proto_rawDescGZIP(), []int{0}
 }
 
-// Expand says what a policy's order is one of.
+// Expand is the unit that a policy orders.
 type Expand int32
 
 const (
@@ -147,26 +148,18 @@ const (
 	Ranker_RANKER_ANCHOR Ranker = 5
 	// What a guide makes of the link (Judgement.guidance of Policy.guide).
 	Ranker_RANKER_GUIDE Ranker = 6
-	// The product of interest ratios of content, URL, in-links and siblings, learnt in the crawl (Aggarwal,
-	// Al-Garawi & Yu 2001).
-	Ranker_RANKER_INTEREST Ranker = 10
-	// A bandit whose arms are groups of links with like tag paths (SB-CLASSIFIER: Gauquier, Manolescu &
-	// Senellart 2025).
-	Ranker_RANKER_TAG_BANDIT Ranker = 11
 )
 
 // Enum value maps for Ranker.
 var (
 	Ranker_name = map[int32]string{
-		0:  "RANKER_UNSPECIFIED",
-		1:  "RANKER_UNFOCUSED",
-		2:  "RANKER_SOFT_FOCUS",
-		3:  "RANKER_APPRENTICE",
-		4:  "RANKER_RANDOM",
-		5:  "RANKER_ANCHOR",
-		6:  "RANKER_GUIDE",
-		10: "RANKER_INTEREST",
-		11: "RANKER_TAG_BANDIT",
+		0: "RANKER_UNSPECIFIED",
+		1: "RANKER_UNFOCUSED",
+		2: "RANKER_SOFT_FOCUS",
+		3: "RANKER_APPRENTICE",
+		4: "RANKER_RANDOM",
+		5: "RANKER_ANCHOR",
+		6: "RANKER_GUIDE",
 	}
 	Ranker_value = map[string]int32{
 		"RANKER_UNSPECIFIED": 0,
@@ -176,8 +169,6 @@ var (
 		"RANKER_RANDOM":      4,
 		"RANKER_ANCHOR":      5,
 		"RANKER_GUIDE":       6,
-		"RANKER_INTEREST":    10,
-		"RANKER_TAG_BANDIT":  11,
 	}
 )
 
@@ -311,7 +302,7 @@ func (GateAction) EnumDescriptor() ([]byte, []int) {
 	return file_crawl_control_proto_rawDescGZIP(), []int{4}
 }
 
-// Combine says what becomes of several u that point at one v.
+// Combine is how the scores of several u that link to one v are combined.
 type Combine int32
 
 const (
@@ -382,7 +373,7 @@ func (Combine) EnumDescriptor() ([]byte, []int) {
 	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
-// Posterior says which probability a number is.
+// Posterior is the kind of a probability.
 type Posterior int32
 
 const (
@@ -508,7 +499,7 @@ const (
 	FeatureFamily_FEATURE_FAMILY_NEAR_TEXT FeatureFamily = 2
 	// ⟨t, 0⟩, the terms of the link itself; with FEATURE_FAMILY_OFFSETS it adds nothing.
 	FeatureFamily_FEATURE_FAMILY_ANCHOR FeatureFamily = 3
-	// "rel:nofollow" where the link says so, without an offset, as those below.
+	// "rel:nofollow" where the link has it, without an offset, as those below.
 	FeatureFamily_FEATURE_FAMILY_REL FeatureFamily = 4
 	// "pos:N", the position among the page's links: N is its number of binary digits, 0 for the first.
 	FeatureFamily_FEATURE_FAMILY_POSITION FeatureFamily = 5
@@ -804,7 +795,7 @@ type CrawlControl struct {
 	Weights map[string]float64 `protobuf:"bytes,18,rep,name=weights,proto3" json:"weights,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	// Topics marked bad, each below a focus topic: the classes at and below them do not count (1999).
 	Bad []string `protobuf:"bytes,19,rep,name=bad,proto3" json:"bad,omitempty"`
-	// Versions of critics that judge every page beside critic, for comparison: recorded
+	// Versions of critics that judge every page in addition to critic, for comparison: recorded
 	// (Judgement.shadows), never used. At most 2, distinct, critic not among them.
 	Shadows []string `protobuf:"bytes,20,rep,name=shadows,proto3" json:"shadows,omitempty"`
 	// Makes the policies the arms of a mixture: before each dispatch one of them is drawn, and the
@@ -814,19 +805,21 @@ type CrawlControl struct {
 	// defaults.
 	Distiller *Distiller `protobuf:"bytes,40,opt,name=distiller,proto3" json:"distiller,omitempty"`
 	// What the crawl is judged by follows from URLs: neither its critic nor its guides, nor the features that its
-	// apprentice learns from, may read them. Whoever changes the crawl sees to it.
+	// apprentice learns from, may read them. A change of the crawl must keep to it.
 	LabelsFromUrls bool `protobuf:"varint,50,opt,name=labels_from_urls,json=labelsFromUrls,proto3" json:"labels_from_urls,omitempty"`
 	// Policies by which every URL is placed when it is dispatched, for comparison: recorded
 	// (FetchRequest.shadows, LeapSettled.shadows), never used. At most 4, names distinct and none of policies.
 	RankerShadows []*Policy `protobuf:"bytes,51,rep,name=ranker_shadows,json=rankerShadows,proto3" json:"ranker_shadows,omitempty"`
-	// Who is asked for the pages that link to targets (2000 §3.3); not set = nobody. Policies that rank by a guide
-	// with layers say which pages are targets.
+	// The service that is asked for the pages that link to targets (2000 §3.3); not set = none. Policies that rank by a
+	// guide with layers determine which pages are targets.
 	Backlinks *BacklinkSource `protobuf:"bytes,45,opt,name=backlinks,proto3" json:"backlinks,omitempty"`
-	// Its context graph is made anew of what it fetches (2000 §3.3, §5), for crawls of one shard; not set = by operators only.
+	// Its context graph is trained again on what it fetches (2000 §3.3, §5), for crawls of one shard; not set = by operators only.
 	Renewal *Renewal `protobuf:"bytes,52,opt,name=renewal,proto3" json:"renewal,omitempty"`
 	// How long a host that cannot be connected to is tried again, seconds, before its URLs count as failed and keep the
 	// crawl from ending no more; 0 = 10,800 (3 hours), at most 31,622,400 (366 days).
 	HostPatienceS uint32 `protobuf:"varint,60,opt,name=host_patience_s,json=hostPatienceS,proto3" json:"host_patience_s,omitempty"`
+	// Set by prioritize where it writes the record in force again, as the last record of the topic was refused.
+	Restored      *Restored `protobuf:"bytes,61,opt,name=restored,proto3" json:"restored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1050,6 +1043,68 @@ func (x *CrawlControl) GetHostPatienceS() uint32 {
 	return 0
 }
 
+func (x *CrawlControl) GetRestored() *Restored {
+	if x != nil {
+		return x.Restored
+	}
+	return nil
+}
+
+// Restored makes a control record one that every reader accepts, whatever it has read before.
+type Restored struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Revision of the record; with another one, as in a copy, it is ignored.
+	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Which revision was refused, and why; one line.
+	Refused       string `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Restored) Reset() {
+	*x = Restored{}
+	mi := &file_crawl_control_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Restored) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Restored) ProtoMessage() {}
+
+func (x *Restored) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_control_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Restored.ProtoReflect.Descriptor instead.
+func (*Restored) Descriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Restored) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Restored) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
 // Renewal is how stage distill makes the guide of a crawl's policy context-graph.
 type Renewal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1069,7 +1124,7 @@ type Renewal struct {
 
 func (x *Renewal) Reset() {
 	*x = Renewal{}
-	mi := &file_crawl_control_proto_msgTypes[1]
+	mi := &file_crawl_control_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1136,7 @@ func (x *Renewal) String() string {
 func (*Renewal) ProtoMessage() {}
 
 func (x *Renewal) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[1]
+	mi := &file_crawl_control_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1149,7 @@ func (x *Renewal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renewal.ProtoReflect.Descriptor instead.
 func (*Renewal) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{1}
+	return file_crawl_control_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Renewal) GetEvery() uint64 {
@@ -1146,7 +1201,7 @@ type Distiller struct {
 
 func (x *Distiller) Reset() {
 	*x = Distiller{}
-	mi := &file_crawl_control_proto_msgTypes[2]
+	mi := &file_crawl_control_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1213,7 @@ func (x *Distiller) String() string {
 func (*Distiller) ProtoMessage() {}
 
 func (x *Distiller) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[2]
+	mi := &file_crawl_control_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1226,7 @@ func (x *Distiller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Distiller.ProtoReflect.Descriptor instead.
 func (*Distiller) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{2}
+	return file_crawl_control_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Distiller) GetEvery() uint64 {
@@ -1209,7 +1264,7 @@ func (x *Distiller) GetLate() bool {
 	return false
 }
 
-// BacklinkSource says who knows the links to a page, and how often it may be asked. Every query is charged as a
+// BacklinkSource is a service that has the links to pages, and how often it may be asked. Every query is charged as a
 // request.
 type BacklinkSource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1223,7 +1278,7 @@ type BacklinkSource struct {
 
 func (x *BacklinkSource) Reset() {
 	*x = BacklinkSource{}
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1235,7 +1290,7 @@ func (x *BacklinkSource) String() string {
 func (*BacklinkSource) ProtoMessage() {}
 
 func (x *BacklinkSource) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1248,7 +1303,7 @@ func (x *BacklinkSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BacklinkSource.ProtoReflect.Descriptor instead.
 func (*BacklinkSource) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{3}
+	return file_crawl_control_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *BacklinkSource) GetSource() string {
@@ -1278,7 +1333,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1345,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1358,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{4}
+	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Budget) GetPages() uint64 {
@@ -1350,7 +1405,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1417,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1430,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{5}
+	return file_crawl_control_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Policy) GetName() string {
@@ -1455,7 +1510,7 @@ type Mixture struct {
 
 func (x *Mixture) Reset() {
 	*x = Mixture{}
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1522,7 @@ func (x *Mixture) String() string {
 func (*Mixture) ProtoMessage() {}
 
 func (x *Mixture) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1535,7 @@ func (x *Mixture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mixture.ProtoReflect.Descriptor instead.
 func (*Mixture) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Mixture) GetKeep() float64 {
@@ -1506,7 +1561,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1573,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1586,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Gate) GetCondition() GateCondition {
@@ -1555,7 +1610,7 @@ func (x *Gate) GetThreshold() float64 {
 	return 0
 }
 
-// Scope says which URLs the crawl may fetch. Every list that is not empty must let a URL through.
+// Scope is the URLs that the crawl may fetch. Every list that is not empty must let a URL through.
 type Scope struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Host equals one of these or ends in "." + it.
@@ -1568,7 +1623,7 @@ type Scope struct {
 	MaxDepth uint32 `protobuf:"varint,4,opt,name=max_depth,json=maxDepth,proto3" json:"max_depth,omitempty"`
 	// Requests dispatched to one host at most; 0 = no limit.
 	HostCap uint32 `protobuf:"varint,5,opt,name=host_cap,json=hostCap,proto3" json:"host_cap,omitempty"`
-	// Only seeds, and what they redirect to: no link is followed. max_depth says nothing then.
+	// Only seeds, and what they redirect to: no link is followed. max_depth is ignored then.
 	SeedsOnly     bool `protobuf:"varint,6,opt,name=seeds_only,json=seedsOnly,proto3" json:"seeds_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1576,7 +1631,7 @@ type Scope struct {
 
 func (x *Scope) Reset() {
 	*x = Scope{}
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1643,7 @@ func (x *Scope) String() string {
 func (*Scope) ProtoMessage() {}
 
 func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1656,7 @@ func (x *Scope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scope.ProtoReflect.Descriptor instead.
 func (*Scope) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{8}
+	return file_crawl_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Scope) GetHosts() []string {
@@ -1661,7 +1716,7 @@ type Politeness struct {
 
 func (x *Politeness) Reset() {
 	*x = Politeness{}
-	mi := &file_crawl_control_proto_msgTypes[9]
+	mi := &file_crawl_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1728,7 @@ func (x *Politeness) String() string {
 func (*Politeness) ProtoMessage() {}
 
 func (x *Politeness) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[9]
+	mi := &file_crawl_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1741,7 @@ func (x *Politeness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Politeness.ProtoReflect.Descriptor instead.
 func (*Politeness) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{9}
+	return file_crawl_control_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Politeness) GetDelayMs() uint32 {
@@ -1732,7 +1787,7 @@ type Learning struct {
 	// The classes of u become features (2002 §2.2.3).
 	Topics TopicFeatures `protobuf:"varint,8,opt,name=topics,proto3,enum=forager.v1.TopicFeatures" json:"topics,omitempty"`
 	// Version of an apprentice model of this crawl that ranks it whatever newer ones come;
-	// empty = the newest that apprentice-train published. Learning goes on beside it, and
+	// empty = the newest that apprentice-train published. Learning goes on meanwhile, and
 	// dispatch waits for no model (sync).
 	Pinned string `protobuf:"bytes,9,opt,name=pinned,proto3" json:"pinned,omitempty"`
 	// What learns. A model of another learner, or of other settings of it, is refused as prior.
@@ -1755,7 +1810,7 @@ type Learning struct {
 
 func (x *Learning) Reset() {
 	*x = Learning{}
-	mi := &file_crawl_control_proto_msgTypes[10]
+	mi := &file_crawl_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +1822,7 @@ func (x *Learning) String() string {
 func (*Learning) ProtoMessage() {}
 
 func (x *Learning) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[10]
+	mi := &file_crawl_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +1835,7 @@ func (x *Learning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Learning.ProtoReflect.Descriptor instead.
 func (*Learning) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{10}
+	return file_crawl_control_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Learning) GetDMax() uint32 {
@@ -1903,7 +1958,7 @@ type Logistic struct {
 
 func (x *Logistic) Reset() {
 	*x = Logistic{}
-	mi := &file_crawl_control_proto_msgTypes[11]
+	mi := &file_crawl_control_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +1970,7 @@ func (x *Logistic) String() string {
 func (*Logistic) ProtoMessage() {}
 
 func (x *Logistic) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[11]
+	mi := &file_crawl_control_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +1983,7 @@ func (x *Logistic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logistic.ProtoReflect.Descriptor instead.
 func (*Logistic) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{11}
+	return file_crawl_control_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Logistic) GetRate() float64 {
@@ -1965,7 +2020,7 @@ type ModelSchedule struct {
 
 func (x *ModelSchedule) Reset() {
 	*x = ModelSchedule{}
-	mi := &file_crawl_control_proto_msgTypes[12]
+	mi := &file_crawl_control_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2032,7 @@ func (x *ModelSchedule) String() string {
 func (*ModelSchedule) ProtoMessage() {}
 
 func (x *ModelSchedule) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[12]
+	mi := &file_crawl_control_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2045,7 @@ func (x *ModelSchedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelSchedule.ProtoReflect.Descriptor instead.
 func (*ModelSchedule) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{12}
+	return file_crawl_control_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ModelSchedule) GetFirst() uint64 {
@@ -2012,8 +2067,8 @@ var File_crawl_control_proto protoreflect.FileDescriptor
 const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
-	"forager.v1\x1a\n" +
-	"page.proto\"\xf0\b\n" +
+	"forager.v1\x1a\x13column/column.proto\x1a\n" +
+	"page.proto\"\x9c\x0e\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -2047,10 +2102,32 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x0eranker_shadows\x183 \x03(\v2\x12.forager.v1.PolicyR\rrankerShadows\x128\n" +
 	"\tbacklinks\x18- \x01(\v2\x1a.forager.v1.BacklinkSourceR\tbacklinks\x12-\n" +
 	"\arenewal\x184 \x01(\v2\x13.forager.v1.RenewalR\arenewal\x12&\n" +
-	"\x0fhost_patience_s\x18< \x01(\rR\rhostPatienceS\x1a:\n" +
+	"\x0fhost_patience_s\x18< \x01(\rR\rhostPatienceS\x120\n" +
+	"\brestored\x18= \x01(\v2\x14.forager.v1.RestoredR\brestored\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"{\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01:\xf7\x04\x82\xb5\x18\xf2\x04\n" +
+	"\rcontrols_rows\x12\aControl\"\x0fcrawl, revision*?Records of crawl.control that the loader saw before compaction.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2\n" +
+	"\n" +
+	"\brevision2\a\n" +
+	"\x05state2\a\n" +
+	"\x05focus22\n" +
+	"\x03bad*+topics below focus topics that do not count2G\n" +
+	"\aweights\x1a\x14Map(String, Float64)*&of focus topics; 1 where there is none2\b\n" +
+	"\x06critic2+\n" +
+	"\ashadows* critics that judge too, not used2+\n" +
+	"\x05pages\x12\fbudget.pages*\x14budget; 0 = no limit21\n" +
+	"\brequests\x12\x0fbudget.requests*\x14budget; 0 = no limit2\x19\n" +
+	"\bpolicies\x12\rpolicies.name2\x1a\n" +
+	"\arankers\x12\x0fpolicies.ranker2\x17\n" +
+	"\x05prior\x12\x0elearning.prior2\"\n" +
+	"\n" +
+	"created_at\x1a\x14DateTime64(3, 'UTC')2=\n" +
+	"\acontrol\x12\ajson(.)\x1a\x06String\"\aZSTD(1)*\x18the whole record as JSON8\x01\"@\n" +
+	"\bRestored\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x18\n" +
+	"\arefused\x18\x02 \x01(\tR\arefused\"{\n" +
 	"\aRenewal\x12\x14\n" +
 	"\x05every\x18\x01 \x01(\x04R\x05every\x12\x1c\n" +
 	"\tbootstrap\x18\x02 \x01(\x04R\tbootstrap\x12\x14\n" +
@@ -2131,7 +2208,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x13CRAWL_STATE_DELETED\x10\x04**\n" +
 	"\x06Expand\x12\x0f\n" +
 	"\vEXPAND_LINK\x10\x00\x12\x0f\n" +
-	"\vEXPAND_PAGE\x10\x01*\xc8\x01\n" +
+	"\vEXPAND_PAGE\x10\x01*\xcc\x01\n" +
 	"\x06Ranker\x12\x16\n" +
 	"\x12RANKER_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RANKER_UNFOCUSED\x10\x01\x12\x15\n" +
@@ -2139,10 +2216,9 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x11RANKER_APPRENTICE\x10\x03\x12\x11\n" +
 	"\rRANKER_RANDOM\x10\x04\x12\x11\n" +
 	"\rRANKER_ANCHOR\x10\x05\x12\x10\n" +
-	"\fRANKER_GUIDE\x10\x06\x12\x13\n" +
-	"\x0fRANKER_INTEREST\x10\n" +
-	"\x12\x15\n" +
-	"\x11RANKER_TAG_BANDIT\x10\v*e\n" +
+	"\fRANKER_GUIDE\x10\x06\"\x04\b\n" +
+	"\x10\n" +
+	"\"\x04\b\v\x10\v*\x0fRANKER_INTEREST*\x11RANKER_TAG_BANDIT*e\n" +
 	"\rGateCondition\x12\x17\n" +
 	"\x13GATE_CONDITION_NONE\x10\x00\x12\x1c\n" +
 	"\x18GATE_CONDITION_RELEVANCE\x10\x01\x12\x1d\n" +
@@ -2213,7 +2289,7 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),        // 0: forager.v1.CrawlState
 	(Expand)(0),            // 1: forager.v1.Expand
@@ -2228,54 +2304,56 @@ var file_crawl_control_proto_goTypes = []any{
 	(Pairs)(0),             // 10: forager.v1.Pairs
 	(TopicFeatures)(0),     // 11: forager.v1.TopicFeatures
 	(*CrawlControl)(nil),   // 12: forager.v1.CrawlControl
-	(*Renewal)(nil),        // 13: forager.v1.Renewal
-	(*Distiller)(nil),      // 14: forager.v1.Distiller
-	(*BacklinkSource)(nil), // 15: forager.v1.BacklinkSource
-	(*Budget)(nil),         // 16: forager.v1.Budget
-	(*Policy)(nil),         // 17: forager.v1.Policy
-	(*Mixture)(nil),        // 18: forager.v1.Mixture
-	(*Gate)(nil),           // 19: forager.v1.Gate
-	(*Scope)(nil),          // 20: forager.v1.Scope
-	(*Politeness)(nil),     // 21: forager.v1.Politeness
-	(*Learning)(nil),       // 22: forager.v1.Learning
-	(*Logistic)(nil),       // 23: forager.v1.Logistic
-	(*ModelSchedule)(nil),  // 24: forager.v1.ModelSchedule
-	nil,                    // 25: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),          // 26: forager.v1.LeafMode
+	(*Restored)(nil),       // 13: forager.v1.Restored
+	(*Renewal)(nil),        // 14: forager.v1.Renewal
+	(*Distiller)(nil),      // 15: forager.v1.Distiller
+	(*BacklinkSource)(nil), // 16: forager.v1.BacklinkSource
+	(*Budget)(nil),         // 17: forager.v1.Budget
+	(*Policy)(nil),         // 18: forager.v1.Policy
+	(*Mixture)(nil),        // 19: forager.v1.Mixture
+	(*Gate)(nil),           // 20: forager.v1.Gate
+	(*Scope)(nil),          // 21: forager.v1.Scope
+	(*Politeness)(nil),     // 22: forager.v1.Politeness
+	(*Learning)(nil),       // 23: forager.v1.Learning
+	(*Logistic)(nil),       // 24: forager.v1.Logistic
+	(*ModelSchedule)(nil),  // 25: forager.v1.ModelSchedule
+	nil,                    // 26: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),          // 27: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
-	16, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
-	17, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
-	20, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
-	21, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
-	22, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	26, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	25, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
-	18, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
-	14, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
-	17, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
-	15, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
-	13, // 12: forager.v1.CrawlControl.renewal:type_name -> forager.v1.Renewal
-	17, // 13: forager.v1.Renewal.then:type_name -> forager.v1.Policy
-	2,  // 14: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	19, // 15: forager.v1.Policy.gate:type_name -> forager.v1.Gate
-	5,  // 16: forager.v1.Policy.combine:type_name -> forager.v1.Combine
-	6,  // 17: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
-	1,  // 18: forager.v1.Policy.expand:type_name -> forager.v1.Expand
-	3,  // 19: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
-	4,  // 20: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	10, // 21: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	11, // 22: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	9,  // 23: forager.v1.Learning.learner:type_name -> forager.v1.Learner
-	23, // 24: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
-	8,  // 25: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
-	7,  // 26: forager.v1.Learning.count:type_name -> forager.v1.Counting
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	17, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
+	18, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
+	21, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
+	22, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
+	23, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
+	27, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	26, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	19, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
+	15, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
+	18, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
+	16, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
+	14, // 12: forager.v1.CrawlControl.renewal:type_name -> forager.v1.Renewal
+	13, // 13: forager.v1.CrawlControl.restored:type_name -> forager.v1.Restored
+	18, // 14: forager.v1.Renewal.then:type_name -> forager.v1.Policy
+	2,  // 15: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
+	20, // 16: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	5,  // 17: forager.v1.Policy.combine:type_name -> forager.v1.Combine
+	6,  // 18: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
+	1,  // 19: forager.v1.Policy.expand:type_name -> forager.v1.Expand
+	3,  // 20: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
+	4,  // 21: forager.v1.Gate.action:type_name -> forager.v1.GateAction
+	10, // 22: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	11, // 23: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	9,  // 24: forager.v1.Learning.learner:type_name -> forager.v1.Learner
+	24, // 25: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
+	8,  // 26: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
+	7,  // 27: forager.v1.Learning.count:type_name -> forager.v1.Counting
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -2290,7 +2368,7 @@ func file_crawl_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -7,6 +7,7 @@
 package schemas
 
 import (
+	_ "forager/schemas/column"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -80,7 +81,7 @@ func (ShardState) EnumDescriptor() ([]byte, []int) {
 	return file_crawl_status_proto_rawDescGZIP(), []int{0}
 }
 
-// CrawlStatus is how one shard of a crawl stands; WholeCrawl adds several up. Topic crawl.status, compacted,
+// CrawlStatus is the state of one shard of a crawl; WholeCrawl adds several up. Topic crawl.status, compacted,
 // key = crawl "/" shard. Made by prioritize at most once a second and at every change of state.
 type CrawlStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -143,11 +144,11 @@ type CrawlStatus struct {
 	// "epoch wait", "model wait", "replaying", "re-scoring 40%" or empty.
 	Activity string `protobuf:"bytes,27,opt,name=activity,proto3" json:"activity,omitempty"`
 	// Set while the shard dispatches nothing because a disk is low, when state is
-	// SHARD_STATE_PAUSED: the folder with the least room, as prioritize sees it.
+	// SHARD_STATE_PAUSED: the folder with the least free space, as measured by prioritize.
 	DiskDir string `protobuf:"bytes,40,opt,name=disk_dir,json=diskDir,proto3" json:"disk_dir,omitempty"`
-	// Room that it had when this was written, bytes.
+	// Its free space when this was written, bytes.
 	DiskFree uint64 `protobuf:"varint,41,opt,name=disk_free,json=diskFree,proto3" json:"disk_free,omitempty"`
-	// Room that it must have, bytes; 0 = no disk is low.
+	// The free space that it must have, bytes; 0 = no disk is low.
 	DiskNeeded uint64 `protobuf:"varint,42,opt,name=disk_needed,json=diskNeeded,proto3" json:"disk_needed,omitempty"`
 	// Records of each topic that concern this shard, as prioritize wrote or read them; those of
 	// page.* as the trails of link.found name them (header "trail"). Of crawl.*, model.published and
@@ -161,7 +162,9 @@ type CrawlStatus struct {
 	// Set while the crawl holds its requests because the network cannot be used.
 	Outage *Outage `protobuf:"bytes,60,opt,name=outage,proto3" json:"outage,omitempty"`
 	// Set while hosts are tried again because they could not be connected to.
-	Unreachable   *UnreachableHosts `protobuf:"bytes,61,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
+	Unreachable *UnreachableHosts `protobuf:"bytes,61,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
+	// Digest of what never changes in the crawl's control record; empty in records of earlier versions.
+	Fixed         []byte `protobuf:"bytes,62,opt,name=fixed,proto3" json:"fixed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -441,7 +444,14 @@ func (x *CrawlStatus) GetUnreachable() *UnreachableHosts {
 	return nil
 }
 
-// Outage says that requests are held: the proxy, the resolver or many hosts at once did not answer. Nothing is charged
+func (x *CrawlStatus) GetFixed() []byte {
+	if x != nil {
+		return x.Fixed
+	}
+	return nil
+}
+
+// Outage means that requests are held: the proxy, the resolver or many hosts at once did not answer. Nothing is charged
 // and no try is counted meanwhile; the crawl goes on by itself.
 type Outage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -786,8 +796,7 @@ var File_crawl_status_proto protoreflect.FileDescriptor
 const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"\x12crawl_status.proto\x12\n" +
-	"forager.v1\"\xef\n" +
-	"\n" +
+	"forager.v1\x1a\x13column/column.proto\"\xc5\x11\n" +
 	"\vCrawlStatus\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\x12,\n" +
@@ -832,7 +841,8 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\x06shards\x18\x1d \x01(\rR\x06shards\x12#\n" +
 	"\x04arms\x182 \x03(\v2\x0f.forager.v1.ArmR\x04arms\x12*\n" +
 	"\x06outage\x18< \x01(\v2\x12.forager.v1.OutageR\x06outage\x12>\n" +
-	"\vunreachable\x18= \x01(\v2\x1c.forager.v1.UnreachableHostsR\vunreachable\x1a;\n" +
+	"\vunreachable\x18= \x01(\v2\x1c.forager.v1.UnreachableHostsR\vunreachable\x12\x14\n" +
+	"\x05fixed\x18> \x01(\fR\x05fixed\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a:\n" +
@@ -842,7 +852,41 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"SpansEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12+\n" +
-	"\x05value\x18\x02 \x01(\v2\x15.forager.v1.TopicSpanR\x05value:\x028\x01\"S\n" +
+	"\x05value\x18\x02 \x01(\v2\x15.forager.v1.TopicSpanR\x05value:\x028\x01:\xbd\x06\x82\xb5\x18\xb8\x06\n" +
+	"\rstatuses_rows\x12\x06Status\"\x17crawl, shard, epoch, at*MRecords of crawl.status that the loader saw before compaction: a time series.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2\a\n" +
+	"\x05shard2\a\n" +
+	"\x05epoch2*\n" +
+	"\x02at\x1a\x14DateTime64(3, 'UTC')\"\x0eDelta, ZSTD(1)2\a\n" +
+	"\x05state2$\n" +
+	"\n" +
+	"end_reason\x1a\x16LowCardinality(String)2\"\n" +
+	"\bactivity\x1a\x16LowCardinality(String)2\f\n" +
+	"\n" +
+	"dispatched2\v\n" +
+	"\tin_flight2\b\n" +
+	"\x06queued2\a\n" +
+	"\x05pages2/\n" +
+	"\trelevance\x12\rrelevance_raw*\x13sum over pages, raw2\x1e\n" +
+	"\btempered\x12\x12relevance_tempered2\x13\n" +
+	"\brequests*\acharged2\f\n" +
+	"\n" +
+	"pages_left2\x0f\n" +
+	"\rrequests_left2\a\n" +
+	"\x05links2\a\n" +
+	"\x05leaps2\t\n" +
+	"\atrained2\x1f\n" +
+	"\x05model\x1a\x16LowCardinality(String)2\f\n" +
+	"\n" +
+	"duplicates2%\n" +
+	"\x0elatency_p50_ms*\x13dispatch to verdict2\x10\n" +
+	"\x0elatency_p95_ms2\b\n" +
+	"\x06window2\n" +
+	"\n" +
+	"\boutcomes2\t\n" +
+	"\arefused2x\n" +
+	"\foutage_since\x12\foutage.since\x1a\x14DateTime64(3, 'UTC')\"\aZSTD(1)*;when the network became unreachable; 1970 = it is reachable22\n" +
+	"\foutage_cause\x12\foutage.cause\"\aZSTD(1)*\vwhat failed\"S\n" +
 	"\x06Outage\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x14\n" +
 	"\x05cause\x18\x02 \x01(\tR\x05cause\x12\x1d\n" +

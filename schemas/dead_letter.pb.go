@@ -7,6 +7,7 @@
 package schemas
 
 import (
+	_ "forager/schemas/column"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -26,7 +27,7 @@ type DeadLetter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stage that gave it up.
 	Stage string `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
-	// Where it stood.
+	// Its position.
 	Topic string `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
 	// Partition of that topic.
 	Partition uint32 `protobuf:"varint,3,opt,name=partition,proto3" json:"partition,omitempty"`
@@ -207,7 +208,7 @@ var File_dead_letter_proto protoreflect.FileDescriptor
 const file_dead_letter_proto_rawDesc = "" +
 	"\n" +
 	"\x11dead_letter.proto\x12\n" +
-	"forager.v1\"\x80\x02\n" +
+	"forager.v1\x1a\x13column/column.proto\"\xfe\x04\n" +
 	"\n" +
 	"DeadLetter\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x14\n" +
@@ -220,7 +221,17 @@ const file_dead_letter_proto_rawDesc = "" +
 	"\x05error\x18\b \x01(\tR\x05error\x12\x14\n" +
 	"\x05tries\x18\t \x01(\rR\x05tries\x12\x0e\n" +
 	"\x02at\x18\n" +
-	" \x01(\x03R\x02at\"0\n" +
+	" \x01(\x03R\x02at:\xfb\x02\x82\xb5\x18\xf6\x02\n" +
+	"\fletters_rows\x12\x06Letter\"%stage, topic, of_partition, of_offset**Records of dead.letter, without the bytes.2\x1f\n" +
+	"\x05stage\x1a\x16LowCardinality(String)2\x1f\n" +
+	"\x05topic\x1a\x16LowCardinality(String)24\n" +
+	"\fof_partition\x12\tpartition*\x19of the record that failed2\x1b\n" +
+	"\tof_offset\x12\x06offset\x1a\x06UInt642\"\n" +
+	"\x05crawl\x12\x01-\x1a\x16LowCardinality(String)2\x19\n" +
+	"\x03url\x12\x01-\x1a\x06String\"\aZSTD(1)2\x10\n" +
+	"\x05error\"\aZSTD(1)2\a\n" +
+	"\x05tries2\x1a\n" +
+	"\x02at\x1a\x14DateTime64(3, 'UTC')8\x01\"0\n" +
 	"\x06Header\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05valueB\x11Z\x0fforager/schemasb\x06proto3"

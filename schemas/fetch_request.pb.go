@@ -7,6 +7,7 @@
 package schemas
 
 import (
+	_ "forager/schemas/column"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -378,7 +379,7 @@ var File_fetch_request_proto protoreflect.FileDescriptor
 const file_fetch_request_proto_rawDesc = "" +
 	"\n" +
 	"\x13fetch_request.proto\x12\n" +
-	"forager.v1\x1a\x13crawl_control.proto\"\xaf\x05\n" +
+	"forager.v1\x1a\x13column/column.proto\x1a\x13crawl_control.proto\"\x93\r\n" +
 	"\fFetchRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -409,7 +410,32 @@ const file_fetch_request_proto_rawDesc = "" +
 	"\x05clock\x18\x16 \x01(\x04R\x05clock\x121\n" +
 	"\ashadows\x18\" \x03(\v2\x17.forager.v1.ShadowPlaceR\ashadows\x12\x1a\n" +
 	"\brevision\x18# \x01(\x04R\brevision\x121\n" +
-	"\x06models\x18$ \x01(\v2\x19.forager.v1.ModelScheduleR\x06models\"\x7f\n" +
+	"\x06models\x18$ \x01(\v2\x19.forager.v1.ModelScheduleR\x06models:\xe1\a\x82\xb5\x18\xab\x06\n" +
+	"\rrequests_rows\x12\aRequest\"\x17crawl, owner, epoch, id*FRecords of fetch.requested: also void ones, which the view leaves out.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2(\n" +
+	"\x05epoch*\x1fof the owner that dispatched it2\x04\n" +
+	"\x02id2\a\n" +
+	"\x05shard23\n" +
+	"\x05owner**partition of link.found whose owner it was2\x0e\n" +
+	"\x03url\"\aZSTD(1)2\x0f\n" +
+	"\x04host\"\aZSTD(1)2'\n" +
+	"\aattempt*\x1c1 for the first try of a URL22\n" +
+	"\n" +
+	"not_before\x1a\x14DateTime64(3, 'UTC')*\x0e1970 = at once2'\n" +
+	"\x05score*\x1eunder the policy that chose it2\x06\n" +
+	"\x04tier2 \n" +
+	"\x06policy\x1a\x16LowCardinality(String)2-\n" +
+	"\x05model\x1a\x16LowCardinality(String)*\fempty = none2\x19\n" +
+	"\x05depth*\x10hops from a seed2C\n" +
+	"\x03via\"\aZSTD(1)*3page whose link decided the score; empty for a seed2'\n" +
+	"\x04hops*\x1fredirects followed to come here25\n" +
+	"\rdispatched_at\x1a\x14DateTime64(3, 'UTC')\"\x0eDelta, ZSTD(1)23\n" +
+	"\aordinal*(of the dispatch within the shard, from 12,\n" +
+	"\x05clock*#verdicts that the shard had applied\x82\xb5\x18\xac\x01\n" +
+	"\fmarkers_rows\x12\x06Marker\"\x17partition, owner, epoch*OEpoch markers of fetch.requested: what an older owner wrote behind one is void.2\x16\n" +
+	"\tpartition\x12\x01-\x1a\x06UInt322\a\n" +
+	"\x05owner2\a\n" +
+	"\x05epoch8\x01\"\x7f\n" +
 	"\vShadowPlace\x12\x16\n" +
 	"\x06policy\x18\x01 \x01(\tR\x06policy\x12\x18\n" +
 	"\adropped\x18\x02 \x01(\bR\adropped\x12\x12\n" +

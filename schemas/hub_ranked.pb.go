@@ -7,6 +7,7 @@
 package schemas
 
 import (
+	_ "forager/schemas/column"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -248,7 +249,7 @@ var File_hub_ranked_proto protoreflect.FileDescriptor
 const file_hub_ranked_proto_rawDesc = "" +
 	"\n" +
 	"\x10hub_ranked.proto\x12\n" +
-	"forager.v1\"\xd1\x02\n" +
+	"forager.v1\x1a\x13column/column.proto\"\x89\b\n" +
 	"\tHubRanked\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -262,7 +263,23 @@ const file_hub_ranked_proto_rawDesc = "" +
 	"\x04hubs\x18\n" +
 	" \x03(\v2\x16.forager.v1.RankedPageR\x04hubs\x128\n" +
 	"\vauthorities\x18\v \x03(\v2\x16.forager.v1.RankedPageR\vauthorities\x12\x16\n" +
-	"\x06raised\x18\f \x01(\fR\x06raised\"j\n" +
+	"\x06raised\x18\f \x01(\fR\x06raised:\xb5\x05\x82\xb5\x18\xb0\x05\n" +
+	"\thubs_rows\x12\x03Hub\x1a\x04hubs\"\x16crawl, id, kind, place*JRecords of hub.ranked that the loader saw before compaction, a row a page.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2\x11\n" +
+	"\x02id*\vthe ranking23\n" +
+	"\x04kind\x12\x01-\x1a\x16LowCardinality(String)*\x10hub or authority2 \n" +
+	"\x05place\x12\arank(i)\x1a\x06UInt16*\x06from 12\a\n" +
+	"\x05shard22\n" +
+	"\x05pages*)delivered in the shard when it was ranked2\x0f\n" +
+	"\x03url\x12\bhubs.url2.\n" +
+	"\x04host\x12\x0ehost(hubs.url)\x1a\x16LowCardinality(String)2\x13\n" +
+	"\x05score\x12\n" +
+	"hubs.score2!\n" +
+	"\trelevance\x12\x0ehubs.relevance*\x04R(u)2Q\n" +
+	"\x06marked\x12\vhubs.marked*:what it links to was raised, and it is worth another visit2\x1f\n" +
+	"\x05nodes*\x16pages that were ranked25\n" +
+	"\x05edges*,links between two of them on different sites2F\n" +
+	"\x06raised\x12\vids(raised)\x1a\x06UInt32*'unvisited URLs that marked hubs link to8\x01\"j\n" +
 	"\n" +
 	"RankedPage\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x14\n" +

@@ -7,6 +7,7 @@
 package schemas
 
 import (
+	_ "forager/schemas/column"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -310,7 +311,7 @@ var File_leap_settled_proto protoreflect.FileDescriptor
 const file_leap_settled_proto_rawDesc = "" +
 	"\n" +
 	"\x12leap_settled.proto\x12\n" +
-	"forager.v1\x1a\x13fetch_request.proto\x1a\x12page_fetched.proto\"\xca\x04\n" +
+	"forager.v1\x1a\x13column/column.proto\x1a\x13fetch_request.proto\x1a\x12page_fetched.proto\"\x90\x14\n" +
 	"\vLeapSettled\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -334,7 +335,69 @@ const file_leap_settled_proto_rawDesc = "" +
 	"\x05pages\x18\x11 \x01(\x04R\x05pages\x12\x1a\n" +
 	"\bboundary\x18\x12 \x01(\bR\bboundary\x12\x18\n" +
 	"\aforward\x18\x13 \x01(\bR\aforward\x121\n" +
-	"\ashadows\x18\x19 \x03(\v2\x17.forager.v1.ShadowPlaceR\ashadows\"K\n" +
+	"\ashadows\x18\x19 \x03(\v2\x17.forager.v1.ShadowPlaceR\ashadows:\xc3\x0f\x82\xb5\x18\x9d\t\n" +
+	"\n" +
+	"leaps_rows\x12\x04Leap\"\tcrawl, id*\x18Records of leap.settled.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2%\n" +
+	"\x02id*\x1fof the leap, or of the boundary2\a\n" +
+	"\x05shard2\f\n" +
+	"\x01u\"\aZSTD(1)2\f\n" +
+	"\x01v\"\aZSTD(1)2V\n" +
+	"\aoutcome\x12&schemas.LeapOutcome(outcome, boundary)\x1a\x16LowCardinality(String)*\vfinal, of v23\n" +
+	"\x06target\x12\n" +
+	"target_raw*\x1dR(v), raw; 0 unless delivered2\x11\n" +
+	"\x0ftarget_tempered2\x1f\n" +
+	"\x06source\x12\n" +
+	"source_raw*\tR(u), raw2\x11\n" +
+	"\x0fsource_tempered20\n" +
+	"\x05terms\x12\rfeatures.term\"\aZSTD(1)*\x0ffeatures: terms2P\n" +
+	"\aoffsets\x12\x0ffeatures.offset\x1a\fArray(Int16)\"\aZSTD(1)*\x1dtheir DOM offsets; 127 = none2!\n" +
+	"\x06counts\x12\x0efeatures.count\"\aZSTD(1)2+\n" +
+	"\x05score*\"predicted, as of the dispatch of v2 \n" +
+	"\x06policy\x1a\x16LowCardinality(String)2\x1f\n" +
+	"\x05model\x1a\x16LowCardinality(String)2\b\n" +
+	"\x06trains2\x0f\n" +
+	"\arequest*\x04of v23\n" +
+	"\x05pages**delivered in the shard when it was settled28\n" +
+	"\bboundary*,no leap: a model trained through here is due2/\n" +
+	"\aforward*$u was judged before v was dispatched2y\n" +
+	"\x0fshadow_policies\x12\x0eshadows.policy\x1a\x1dArray(LowCardinality(String))*7rankers that placed v too, as of its dispatch; not used2G\n" +
+	"\x0eshadow_dropped\x12\x0fshadows.dropped*$their gates let no link to v through2\x1c\n" +
+	"\fshadow_tiers\x12\fshadows.tier20\n" +
+	"\rshadow_scores\x12\rshadows.score*\x10theirs, as score2=\n" +
+	"\rshadow_models\x12\rshadows.model\x1a\x1dArray(LowCardinality(String))\x8a\xb5\x18\x9c\x06\x12\n" +
+	"settledRow*\x18Records of leap.settled.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2\a\n" +
+	"\x05shard2\x04\n" +
+	"\x02id2\x03\n" +
+	"\x01u2\x03\n" +
+	"\x01v2)\n" +
+	"\x06u_host\x12\ahost(u)\x1a\x16LowCardinality(String)2)\n" +
+	"\x06v_host\x12\ahost(v)\x1a\x16LowCardinality(String)2I\n" +
+	"\aoutcome\x12&schemas.LeapOutcome(outcome, boundary)\x1a\x16LowCardinality(String)26\n" +
+	"\x06target\x12\x19page(outcome, target_raw)\x1a\x11Nullable(Float64)2D\n" +
+	"\x0ftarget_tempered\x12\x1epage(outcome, target_tempered)\x1a\x11Nullable(Float64)2\x14\n" +
+	"\x06source\x12\n" +
+	"source_raw2\x11\n" +
+	"\x0fsource_tempered2\a\n" +
+	"\x05score2 \n" +
+	"\x06policy\x1a\x16LowCardinality(String)2\x1f\n" +
+	"\x05model\x1a\x16LowCardinality(String)2\b\n" +
+	"\x06trains2\t\n" +
+	"\aforward2\t\n" +
+	"\arequest2\a\n" +
+	"\x05pages2\n" +
+	"\n" +
+	"\bboundary2=\n" +
+	"\bfeatures2\x1e\n" +
+	"\x04term\x1a\x16LowCardinality(String)2\b\n" +
+	"\x06offset2\a\n" +
+	"\x05count2\xb1\x01\n" +
+	"\ashadows2 \n" +
+	"\x06policy\x1a\x16LowCardinality(String)2/\n" +
+	"\x04tier\x12\x15passed(dropped, tier)\x1a\x10Nullable(UInt32)22\n" +
+	"\x05score\x12\x16passed(dropped, score)\x1a\x11Nullable(Float64)2\x1f\n" +
+	"\x05model\x1a\x16LowCardinality(String)\"K\n" +
 	"\aFeature\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\tR\x04term\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x11R\x06offset\x12\x14\n" +

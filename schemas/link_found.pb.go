@@ -7,6 +7,7 @@
 package schemas
 
 import (
+	_ "forager/schemas/column"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -21,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// LinkRole says what a record of link.found is. A crawl of one shard has verdicts only.
+// LinkRole is the role of a record of link.found. A crawl of one shard has verdicts only.
 type LinkRole int32
 
 const (
@@ -315,7 +316,7 @@ func (x *LinkFound) GetReplay() []byte {
 	return nil
 }
 
-// MovedLink says how a link came to a target on a host of another shard: v, of the sender's
+// MovedLink is how a link came to a target on a host of another shard: v, of the sender's
 // shard, redirects there.
 type MovedLink struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -461,8 +462,8 @@ func (x *MovedLink) GetClock() uint64 {
 	return 0
 }
 
-// ShardNote is a word between shard 0 and another shard k of a crawl (package shards): k reports
-// how it stands, shard 0 says what k may use. Of a sender's notes the one of the highest epoch,
+// ShardNote is a message between shard 0 and another shard k of a crawl (package shards): k reports
+// its state, shard 0 sets what k may use. Of a sender's notes the one of the highest epoch,
 // then sequence, counts.
 type ShardNote struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -619,7 +620,7 @@ func (x *ShardLease) GetEnd() string {
 	return ""
 }
 
-// ShardReport is how a shard stands behind the record before `next` of its input.
+// ShardReport is the state of a shard after the record before `next` of its input.
 type ShardReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Epoch and sequence of the newest lease that it has read.
@@ -935,8 +936,8 @@ var File_link_found_proto protoreflect.FileDescriptor
 const file_link_found_proto_rawDesc = "" +
 	"\n" +
 	"\x10link_found.proto\x12\n" +
-	"forager.v1\x1a\x13crawl_control.proto\x1a\x12page_fetched.proto\x1a\x11page_judged.proto\x1a\n" +
-	"page.proto\"\xae\x05\n" +
+	"forager.v1\x1a\x13column/column.proto\x1a\x13crawl_control.proto\x1a\x12page_fetched.proto\x1a\x11page_judged.proto\x1a\n" +
+	"page.proto\"\xe5\x17\n" +
 	"\tLinkFound\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -962,7 +963,87 @@ const file_link_found_proto_rawDesc = "" +
 	"\x05depth\x18\x16 \x01(\rR\x05depth\x12+\n" +
 	"\x05moved\x18\x17 \x01(\v2\x15.forager.v1.MovedLinkR\x05moved\x12)\n" +
 	"\x04note\x18\x18 \x01(\v2\x15.forager.v1.ShardNoteR\x04note\x12\x16\n" +
-	"\x06replay\x18\x1a \x01(\fR\x06replay\"\x99\x02\n" +
+	"\x06replay\x18\x1a \x01(\fR\x06replay:\xb4\x12\x82\xb5\x18\xaa\x05\n" +
+	"\rverdicts_rows\x12\aVerdict\"\x10crawl, shard, id*JRecords of link.found as verdicts: what became of each request in the end.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2\a\n" +
+	"\x05shard21\n" +
+	"\x02id*+of the request; of a list of seeds, its own2\x0e\n" +
+	"\x03url\"\aZSTD(1)2\t\n" +
+	"\aoutcome2\x11\n" +
+	"\x06detail\"\aZSTD(1)2\b\n" +
+	"\x06status2\x13\n" +
+	"\bredirect\"\aZSTD(1)2\"\n" +
+	"\n" +
+	"not_before\x1a\x14DateTime64(3, 'UTC')22\n" +
+	"\n" +
+	"fetched_at\x1a\x14DateTime64(3, 'UTC')\"\x0eDelta, ZSTD(1)2\x1a\n" +
+	"\trelevance\x12\rjudgement.raw2\x1e\n" +
+	"\btempered\x12\x12judgement.tempered2\"\n" +
+	"\n" +
+	"calibrated\x12\x14judgement.calibrated2(\n" +
+	"\rbest_is_focus\x12\x17judgement.best_is_focus2\x13\n" +
+	"\x05links\x12\n" +
+	"len(links)2{\n" +
+	"\x10backlink_queries\x12\x1bjudgement.backlinks.queries*Jasked of the source of backlinks about the page, each charged as a request2\r\n" +
+	"\vfingerprint2\x05\n" +
+	"\x03cut\x82\xb5\x18\x93\a\n" +
+	"\n" +
+	"links_rows\x12\x04Link\x1a\x05links\"\fcrawl, u, id*\x1bLinks (u, v) of link.found.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2(\n" +
+	"\x01u\x12\x03url\"\aZSTD(1)*\x15page; empty for seeds2M\n" +
+	"\x02id\x12\x1bleap(crawl, url, links.url)\x1a\x0fFixedString(16)*\x19of the leap (crawl, u, v)2\a\n" +
+	"\x05shard2\x17\n" +
+	"\x01v\x12\tlinks.url\"\aZSTD(1)2$\n" +
+	"\x06u_host\x12\thost(url)\x1a\x06String\"\aZSTD(1)2*\n" +
+	"\x06v_host\x12\x0fhost(links.url)\x1a\x06String\"\aZSTD(1)23\n" +
+	"\arequest\x12\x02id*$of u, or the id of the list of seeds28\n" +
+	"\bposition\x12\x0elinks.position*\x1camong the links of u, from 02\x1e\n" +
+	"\n" +
+	"first_leaf\x12\x10links.first_leaf2\x1c\n" +
+	"\tlast_leaf\x12\x0flinks.last_leaf2\x1a\n" +
+	"\bnofollow\x12\x0elinks.nofollow2%\n" +
+	"\trelevance\x12\rjudgement.raw*\tR(u), raw2\x1e\n" +
+	"\btempered\x12\x12judgement.tempered2r\n" +
+	"\x06anchor\x12\x14anchor(judgement, i)\x1a\x11Nullable(Float64)*?R of the text of the link, raw; null = the critic was not asked2i\n" +
+	"\bguidance\x12\x16guidance(judgement, i)\x1a\x14Map(String, Float64)*/scores by guides; those that failed are missing2P\n" +
+	"\bfound_at\x12\n" +
+	"fetched_at\x1a\x14DateTime64(3, 'UTC')\"\x0eDelta, ZSTD(1)*\x12when u was fetched\x8a\xb5\x18\xe8\x05\x12\bfoundRow*\x16Records of link.found.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2\a\n" +
+	"\x05shard2\x04\n" +
+	"\x02id29\n" +
+	"\aoutcome\x12\x16verdict(outcome, role)\x1a\x16LowCardinality(String)2-\n" +
+	"\trelevance\x12\rjudgement.raw\x1a\x11Nullable(Float64)21\n" +
+	"\btempered\x12\x12judgement.tempered\x1a\x11Nullable(Float64)25\n" +
+	"\n" +
+	"calibrated\x12\x14judgement.calibrated\x1a\x11Nullable(Float64)2(\n" +
+	"\rbest_is_focus\x12\x17judgement.best_is_focus22\n" +
+	"\x06critic\x12\x10judgement.critic\x1a\x16LowCardinality(String)2&\n" +
+	"\fknown_tokens\x12\x16judgement.known_tokens2G\n" +
+	"\x06topics\x12\x10judgement.topics2\x1f\n" +
+	"\x05topic\x1a\x16LowCardinality(String)2\n" +
+	"\n" +
+	"\btempered2\x05\n" +
+	"\x03url2)\n" +
+	"\x04host\x12\thost(url)\x1a\x16LowCardinality(String)2\b\n" +
+	"\x06status2\n" +
+	"\n" +
+	"\bredirect2\b\n" +
+	"\x06detail2\"\n" +
+	"\n" +
+	"not_before\x1a\x14DateTime64(3, 'UTC')2\"\n" +
+	"\n" +
+	"fetched_at\x1a\x14DateTime64(3, 'UTC')2\r\n" +
+	"\vfingerprint2\x05\n" +
+	"\x03cut2A\n" +
+	"\x05links2\x05\n" +
+	"\x03url2\n" +
+	"\n" +
+	"\bposition2\f\n" +
+	"\n" +
+	"first_leaf2\v\n" +
+	"\tlast_leaf2\n" +
+	"\n" +
+	"\bnofollow\"\x99\x02\n" +
 	"\tMovedLink\x12\x14\n" +
 	"\x05named\x18\x01 \x01(\tR\x05named\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x18\n" +

@@ -7,6 +7,7 @@
 package schemas
 
 import (
+	_ "forager/schemas/column"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -187,7 +188,7 @@ var File_model_published_proto protoreflect.FileDescriptor
 const file_model_published_proto_rawDesc = "" +
 	"\n" +
 	"\x15model_published.proto\x12\n" +
-	"forager.v1\"\xc5\x03\n" +
+	"forager.v1\x1a\x13column/column.proto\"\xbb\x06\n" +
 	"\x0eModelPublished\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x18\n" +
@@ -206,7 +207,21 @@ const file_model_published_proto_rawDesc = "" +
 	"\tretrained\x18\r \x01(\bR\tretrained\x1a;\n" +
 	"\rMeasuresEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01B\x11Z\x0fforager/schemasb\x06proto3"
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01:\xf3\x02\x82\xb5\x18\xee\x02\n" +
+	"\vmodels_rows\x12\x05Model\"\x12crawl, kind, model*ARecords of model.published that the loader saw before compaction.23\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)*\x12empty for a critic2\x1e\n" +
+	"\x04kind\x1a\x16LowCardinality(String)2!\n" +
+	"\x05model\x12\aversion*\x0fversion: the id2\b\n" +
+	"\x06object2\b\n" +
+	"\x06digest2\x06\n" +
+	"\x04size2)\n" +
+	"\x0ftrained_through*\x16offset in leap.settled2\a\n" +
+	"\x05pages2\a\n" +
+	"\x05leaps2\n" +
+	"\n" +
+	"\bmeasures2\"\n" +
+	"\n" +
+	"created_at\x1a\x14DateTime64(3, 'UTC')8\x01B\x11Z\x0fforager/schemasb\x06proto3"
 
 var (
 	file_model_published_proto_rawDescOnce sync.Once

@@ -92,5 +92,13 @@ func OutcomeName(o Outcome) string {
 	return strings.ReplaceAll(name, "_", "-")
 }
 
+// LeapOutcome returns the outcome of a leap in readable form; empty for a boundary.
+func LeapOutcome(o Outcome, boundary bool) string {
+	if boundary {
+		return ""
+	}
+	return OutcomeName(o)
+}
+
 // NoOffset is Feature.offset of a term that has no DOM offset (a topic feature).
 const NoOffset = 127

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// LeafMode says which nodes of the repaired HTML5 tree are numbered as leaves.
+// LeafMode determines which nodes of the repaired HTML5 tree are numbered as leaves.
 type LeafMode int32
 
 const (
@@ -117,7 +117,7 @@ type Page struct {
 	// What lower case and dropped spaces hide of the tokens: 2 bits each, 4 tokens a byte, the first
 	// in the lowest bits; missing = 0. Of a word: 0 = no capitals, 1 = its first letter is one, 2 =
 	// all are, 3 = any other mixture. Of a character of a script without spaces: 1 = nothing
-	// stands between it and the token before it in its leaf.
+	// is between it and the token before it in its leaf.
 	Shapes []byte `protobuf:"bytes,17,opt,name=shapes,proto3" json:"shapes,omitempty"`
 	// Depth of each leaf in the repaired tree, one byte each: its distance from the document, so that <html> has 1, and 255 at most. Only
 	// where the features of the crawl read the tree; empty also where the page is nested too deep for one (tokenizer_only).
@@ -306,7 +306,7 @@ type Link struct {
 	// rel=nofollow, ugc or sponsored.
 	Nofollow bool `protobuf:"varint,5,opt,name=nofollow,proto3" json:"nofollow,omitempty"`
 	// The page has no such link: its target links to it (Backlinks.parents). Only in LinkFound.links, behind the page's own
-	// links; it stands behind all leaves: first_leaf and last_leaf are 4,294,967,295, so no word is near it.
+	// links; its position is after all leaves: first_leaf and last_leaf are 4,294,967,295, so no word is near it.
 	Backlink bool `protobuf:"varint,20,opt,name=backlink,proto3" json:"backlink,omitempty"`
 	// The pairs of successive elements, each with its id and classes, on the path from the root to the <a>, as hashes
 	// in their order, at most 64; the first pair is that of nothing and the first element. Only where a policy of the

@@ -7,6 +7,7 @@
 package schemas
 
 import (
+	_ "forager/schemas/column"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -21,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Outcome is what became of a request. schemas.Outcomes says what follows from each.
+// Outcome is what became of a request. schemas.Outcomes has the consequences of each.
 type Outcome int32
 
 const (
@@ -63,7 +64,7 @@ const (
 	Outcome_OUTCOME_BAD_REDIRECT Outcome = 17
 	// Not a request: somebody asks for one more attempt at a request that a stage could not handle.
 	Outcome_OUTCOME_REPLAY Outcome = 18
-	// The network could not be used: the proxy, the resolver, or many hosts at once did not answer. It says nothing of
+	// The network could not be used: the proxy, the resolver, or many hosts at once did not answer. It is no fault of
 	// the URL or its host; the crawl holds its requests until not_before.
 	Outcome_OUTCOME_NETWORK_UNREACHABLE Outcome = 19
 	// The host could not be connected to (refused, no route, no answer, its name not resolved for a reason that may pass),
@@ -356,7 +357,7 @@ var File_page_fetched_proto protoreflect.FileDescriptor
 const file_page_fetched_proto_rawDesc = "" +
 	"\n" +
 	"\x12page_fetched.proto\x12\n" +
-	"forager.v1\"\xee\x03\n" +
+	"forager.v1\x1a\x13column/column.proto\"\x82\t\n" +
 	"\vPageFetched\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\fR\arequest\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x0e\n" +
@@ -379,7 +380,28 @@ const file_page_fetched_proto_rawDesc = "" +
 	"\n" +
 	"fetched_at\x18\x11 \x01(\x03R\tfetchedAt\x12\x1f\n" +
 	"\vduration_ms\x18\x12 \x01(\rR\n" +
-	"durationMs*\xc7\x04\n" +
+	"durationMs:\x91\x05\x82\xb5\x18\x8c\x05\n" +
+	"\ffetches_rows\x12\x05Fetch\"\tcrawl, id*\x18Records of page.fetched.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2\x04\n" +
+	"\x02id2\x0e\n" +
+	"\x03url\"\aZSTD(1)2\"\n" +
+	"\x04host\x12\thost(url)\x1a\x06String\"\aZSTD(1)2\t\n" +
+	"\aoutcome2:\n" +
+	"\x06detail\"\aZSTD(1)*'for people, where nothing was delivered2 \n" +
+	"\x06status*\x16of HTTP; 0 = no answer2\x13\n" +
+	"\bredirect\"\aZSTD(1)2=\n" +
+	"\n" +
+	"not_before\x1a\x14DateTime64(3, 'UTC')*\x191970 = prioritize chooses2&\n" +
+	"\fcontent_type\x1a\x16LowCardinality(String)20\n" +
+	"\x06digest*&sha1: and base32 of the body as stored2%\n" +
+	"\x06object\"\aZSTD(1)*\x12WARC segment in S32\x17\n" +
+	"\robject_offset\x12\x06offset22\n" +
+	"\robject_length\x12\x06length*\x19of the gzip member, bytes2\x1a\n" +
+	"\x04size*\x12of the body, bytes2\v\n" +
+	"\ttruncated22\n" +
+	"\n" +
+	"fetched_at\x1a\x14DateTime64(3, 'UTC')\"\x0eDelta, ZSTD(1)2\r\n" +
+	"\vduration_ms*\xc7\x04\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_DELIVERED\x10\x01\x12\x14\n" +

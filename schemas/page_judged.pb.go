@@ -7,6 +7,7 @@
 package schemas
 
 import (
+	_ "forager/schemas/column"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -21,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Judgement is what a critic says of a page.
+// Judgement is the result of a critic for a page.
 type Judgement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// R(u) = sum of weight × posterior over the classes of the focus topics but for those marked bad
@@ -44,9 +45,9 @@ type Judgement struct {
 	// the crawl reads it, or where the critic is a service.
 	Anchors []uint32 `protobuf:"varint,10,rep,packed,name=anchors,proto3" json:"anchors,omitempty"`
 	// CrawlControl.revision whose critic and marking of topics were used; 0 = a record from before
-	// topics could be marked anew.
+	// the marking of topics could be changed.
 	Marking uint64 `protobuf:"varint,8,opt,name=marking,proto3" json:"marking,omitempty"`
-	// What other critics say of the page: recorded, used by nobody. As CrawlControl.shadows has them.
+	// The judgements of other critics: recorded, not used. As CrawlControl.shadows has them.
 	Shadows []*Shadow `protobuf:"bytes,9,rep,name=shadows,proto3" json:"shadows,omitempty"`
 	// What the guides of the crawl's policies make of the page's links, one a guide; empty where no
 	// policy has one.
@@ -56,9 +57,6 @@ type Judgement struct {
 	// Why the crawl's own critic, an HTTP predicate, did not judge the page ("timeout", "rubbish", …);
 	// critic is then the one that judged in its stead. Empty = it did.
 	Degraded string `protobuf:"bytes,15,opt,name=degraded,proto3" json:"degraded,omitempty"`
-	// The different words of the page as hashes, ascending, the 4,096 smallest at most. Only where a policy of the
-	// crawl reads them.
-	Words []uint32 `protobuf:"fixed32,16,rep,packed,name=words,proto3" json:"words,omitempty"`
 	// The classes whose tempered posterior is at least 1/512, which rounds to 1/256, in the order of their names. Only where the
 	// features of the crawl's links are made of them.
 	Posteriors []*TopicScore `protobuf:"bytes,17,rep,name=posteriors,proto3" json:"posteriors,omitempty"`
@@ -189,13 +187,6 @@ func (x *Judgement) GetDegraded() string {
 	return ""
 }
 
-func (x *Judgement) GetWords() []uint32 {
-	if x != nil {
-		return x.Words
-	}
-	return nil
-}
-
 func (x *Judgement) GetPosteriors() []*TopicScore {
 	if x != nil {
 		return x.Posteriors
@@ -265,7 +256,7 @@ func (x *Document) GetCounts() []uint32 {
 	return nil
 }
 
-// Guidance is what a guide makes of the links of a page, from what stands on the page and on the
+// Guidance is what a guide makes of the links of a page, from the page and the
 // path that led to it.
 type Guidance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -281,7 +272,7 @@ type Guidance struct {
 	// Why there are no scores; empty = there are.
 	Failure string `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
 	// Layer of the page by the guide's model (2000 §3.2), plus 1: 1 = it is a target, 2 = a link away from one. 0 = the
-	// guide knows no layers, or the page is of none.
+	// guide has no layers, or the page is of none.
 	Layer         uint32 `protobuf:"varint,5,opt,name=layer,proto3" json:"layer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -365,7 +356,7 @@ type Backlinks struct {
 	Queries uint32 `protobuf:"varint,3,opt,name=queries,proto3" json:"queries,omitempty"`
 	// Why there is no answer ("timeout", "rubbish", …); empty = there is one.
 	Failure string `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
-	// What the source said beside parents: what is no URL, the page itself, a page twice, and pages behind the 20th.
+	// The rest of the source's answer, not parents: what is no URL, the page itself, a page twice, and pages behind the 20th.
 	Dropped       uint32 `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -548,7 +539,7 @@ func (x *PathStep) GetState() []byte {
 	return nil
 }
 
-// Shadow is what a critic that is not used says of a page.
+// Shadow is the judgement of a critic that is not used.
 type Shadow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of the critic; see ModelPublished.version.
@@ -790,7 +781,7 @@ var File_page_judged_proto protoreflect.FileDescriptor
 const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"\x11page_judged.proto\x12\n" +
-	"forager.v1\x1a\x12page_fetched.proto\"\xcd\x04\n" +
+	"forager.v1\x1a\x13column/column.proto\x1a\x12page_fetched.proto\"\xc4\x04\n" +
 	"\tJudgement\x12\x10\n" +
 	"\x03raw\x18\x01 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x02 \x01(\x01R\btempered\x12.\n" +
@@ -807,12 +798,11 @@ const file_page_judged_proto_rawDesc = "" +
 	"\ashadows\x18\t \x03(\v2\x12.forager.v1.ShadowR\ashadows\x120\n" +
 	"\bguidance\x18\v \x03(\v2\x14.forager.v1.GuidanceR\bguidance\x123\n" +
 	"\tbacklinks\x18\f \x01(\v2\x15.forager.v1.BacklinksR\tbacklinks\x12\x1a\n" +
-	"\bdegraded\x18\x0f \x01(\tR\bdegraded\x12\x14\n" +
-	"\x05words\x18\x10 \x03(\aR\x05words\x126\n" +
+	"\bdegraded\x18\x0f \x01(\tR\bdegraded\x126\n" +
 	"\n" +
 	"posteriors\x18\x11 \x03(\v2\x16.forager.v1.TopicScoreR\n" +
 	"posteriors\x120\n" +
-	"\bdocument\x18\x12 \x01(\v2\x14.forager.v1.DocumentR\bdocument\"8\n" +
+	"\bdocument\x18\x12 \x01(\v2\x14.forager.v1.DocumentR\bdocumentJ\x04\b\x10\x10\x11R\x05words\"8\n" +
 	"\bDocument\x12\x14\n" +
 	"\x05words\x18\x01 \x03(\tR\x05words\x12\x16\n" +
 	"\x06counts\x18\x02 \x03(\rR\x06counts\"\x80\x01\n" +
@@ -847,14 +837,103 @@ const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"TopicScore\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1a\n" +
-	"\btempered\x18\x02 \x01(\x01R\btempered\"\xae\x01\n" +
+	"\btempered\x18\x02 \x01(\x01R\btempered\"\xaa\x1f\n" +
 	"\n" +
 	"PageJudged\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12-\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2\x13.forager.v1.OutcomeR\aoutcome\x123\n" +
-	"\tjudgement\x18\x04 \x01(\v2\x15.forager.v1.JudgementR\tjudgement\x12\x16\n" +
-	"\x06parsed\x18\x05 \x01(\fR\x06parsedB\x11Z\x0fforager/schemasb\x06proto3"
+	"\tjudgement\x18\x04 \x01(\v2\x15.forager.v1.JudgementR\tjudgement\x12&\n" +
+	"\x06parsed\x18\x05 \x01(\fB\x0e\x82\xb5\x18\n" +
+	"PageParsedR\x06parsed:\xe9\x1d\x82\xb5\x18\xf4\x10\n" +
+	"\x0fjudgements_rows\x12\tJudgement\"\tcrawl, id*?Records of page.judged with what is worth counting of the page.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2\x04\n" +
+	"\x02id2\t\n" +
+	"\aoutcome2M\n" +
+	"\trelevance\x12\rjudgement.raw*1R: sum of the posteriors of the focus topics, raw2V\n" +
+	"\btempered\x12\x12judgement.tempered*6the same, log likelihood divided by max(1, length/100)2P\n" +
+	"\n" +
+	"calibrated\x12\x14judgement.calibrated*,the same, by curves fitted to held-out pages2V\n" +
+	"\x06topics\x12\x16judgement.topics.topic\x1a\x1dArray(LowCardinality(String))*\x15best first, at most 52<\n" +
+	"\n" +
+	"posteriors\x12\x19judgement.topics.tempered*\x13tempered, of topics2(\n" +
+	"\rbest_is_focus\x12\x17judgement.best_is_focus2G\n" +
+	"\x06critic\x12\x10judgement.critic\x1a\x16LowCardinality(String)*\x13the one that judged2&\n" +
+	"\fknown_tokens\x12\x16judgement.known_tokens2Y\n" +
+	"\amarking\x12\x11judgement.marking*;revision of the control record (controls) that was followed2_\n" +
+	"\bdegraded\x12\x12judgement.degraded\x1a\x16LowCardinality(String)*'why a fallback judged; empty = none did2l\n" +
+	"\x0eshadow_critics\x12\x18judgement.shadows.critic\x1a\x1dArray(LowCardinality(String))*!critics that judged too, not used2U\n" +
+	"\x11shadow_relevances\x12\x15judgement.shadows.raw*)theirs, as relevance; 0 where they failed2-\n" +
+	"\x0fshadow_tempered\x12\x1ajudgement.shadows.tempered21\n" +
+	"\x11shadow_calibrated\x12\x1cjudgement.shadows.calibrated2I\n" +
+	"\fshadow_focus\x12\x1fjudgement.shadows.best_is_focus*\x18theirs, as best_is_focus2U\n" +
+	"\x0fshadow_failures\x12\x19judgement.shadows.failure*'why they said nothing; empty = they did2\x8e\x01\n" +
+	"\x06silent\x12\x11silent(judgement)\x1a3Map(LowCardinality(String), LowCardinality(String))*<guides and sources of backlinks that did not answer, and why2G\n" +
+	"\x03url\x12\x0fparsed.page.url\"\aZSTD(1)*&of the page; empty where there is none2#\n" +
+	"\x05title\x12\x11parsed.page.title\"\aZSTD(1)2/\n" +
+	"\vdescription\x12\x17parsed.page.description\"\aZSTD(1)28\n" +
+	"\blanguage\x12\x14parsed.page.language\x1a\x16LowCardinality(String)26\n" +
+	"\acharset\x12\x13parsed.page.charset\x1a\x16LowCardinality(String)2+\n" +
+	"\tcanonical\x12\x15parsed.page.canonical\"\aZSTD(1)2/\n" +
+	"\vfingerprint\x12\x17parsed.page.fingerprint*\asimhash2'\n" +
+	"\x06leaves\x12\x1dlen(parsed.page.leaf_lengths)2!\n" +
+	"\x06tokens\x12\x17len(parsed.page.tokens)2\x1f\n" +
+	"\x05links\x12\x16len(parsed.page.links)24\n" +
+	"\x04size\x12\x10parsed.page.size*\x1aof the decoded body, bytes2 \n" +
+	"\bnofollow\x12\x14parsed.page.nofollow2\x1e\n" +
+	"\anoindex\x12\x13parsed.page.noindex2\x16\n" +
+	"\x03cut\x12\x0fparsed.page.cut2,\n" +
+	"\x0etokenizer_only\x12\x1aparsed.page.tokenizer_only\x8a\xb5\x18\xeb\f\x12\tjudgedRow*\x17Records of page.judged.2\x1f\n" +
+	"\x05crawl\x1a\x16LowCardinality(String)2\x04\n" +
+	"\x02id2\t\n" +
+	"\aoutcome2-\n" +
+	"\trelevance\x12\rjudgement.raw\x1a\x11Nullable(Float64)21\n" +
+	"\btempered\x12\x12judgement.tempered\x1a\x11Nullable(Float64)25\n" +
+	"\n" +
+	"calibrated\x12\x14judgement.calibrated\x1a\x11Nullable(Float64)2(\n" +
+	"\rbest_is_focus\x12\x17judgement.best_is_focus22\n" +
+	"\x06critic\x12\x10judgement.critic\x1a\x16LowCardinality(String)2&\n" +
+	"\fknown_tokens\x12\x16judgement.known_tokens2G\n" +
+	"\x06topics\x12\x10judgement.topics2\x1f\n" +
+	"\x05topic\x1a\x16LowCardinality(String)2\n" +
+	"\n" +
+	"\btempered2\x16\n" +
+	"\x03url\x12\x0fparsed.page.url25\n" +
+	"\x04host\x12\x15host(parsed.page.url)\x1a\x16LowCardinality(String)2\x17\n" +
+	"\x06status\x12\rparsed.status2\x1b\n" +
+	"\bredirect\x12\x0fparsed.redirect2\x17\n" +
+	"\x06detail\x12\rparsed.detail25\n" +
+	"\n" +
+	"fetched_at\x12\x11parsed.fetched_at\x1a\x14DateTime64(3, 'UTC')2\x1a\n" +
+	"\x05title\x12\x11parsed.page.title2&\n" +
+	"\vdescription\x12\x17parsed.page.description28\n" +
+	"\blanguage\x12\x14parsed.page.language\x1a\x16LowCardinality(String)26\n" +
+	"\acharset\x12\x13parsed.page.charset\x1a\x16LowCardinality(String)2\"\n" +
+	"\tcanonical\x12\x15parsed.page.canonical2&\n" +
+	"\vfingerprint\x12\x17parsed.page.fingerprint2\x18\n" +
+	"\x04size\x12\x10parsed.page.size2'\n" +
+	"\x06leaves\x12\x1dlen(parsed.page.leaf_lengths)2!\n" +
+	"\x06tokens\x12\x17len(parsed.page.tokens)2\x1f\n" +
+	"\x05links\x12\x16len(parsed.page.links)2 \n" +
+	"\bnofollow\x12\x14parsed.page.nofollow2\x1e\n" +
+	"\anoindex\x12\x13parsed.page.noindex2\x16\n" +
+	"\x03cut\x12\x0fparsed.page.cut2,\n" +
+	"\x0etokenizer_only\x12\x1aparsed.page.tokenizer_only2\x1c\n" +
+	"\amarking\x12\x11judgement.marking26\n" +
+	"\bdegraded\x12\x12judgement.degraded\x1a\x16LowCardinality(String)2\x98\x02\n" +
+	"\ashadows\x12\x11judgement.shadows2 \n" +
+	"\x06critic\x1a\x16LowCardinality(String)24\n" +
+	"\trelevance\x12\x14unless(failure, raw)\x1a\x11Nullable(Float64)28\n" +
+	"\btempered\x12\x19unless(failure, tempered)\x1a\x11Nullable(Float64)2<\n" +
+	"\n" +
+	"calibrated\x12\x1bunless(failure, calibrated)\x1a\x11Nullable(Float64)2\x0f\n" +
+	"\rbest_is_focus2\x0e\n" +
+	"\fknown_tokens2\t\n" +
+	"\afailure2T\n" +
+	"\bguidance\x12\x12judgement.guidance2\x1f\n" +
+	"\x05guide\x1a\x16LowCardinality(String)2\b\n" +
+	"\x06scores2\t\n" +
+	"\afailureB\x11Z\x0fforager/schemasb\x06proto3"
 
 var (
 	file_page_judged_proto_rawDescOnce sync.Once

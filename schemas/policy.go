@@ -21,19 +21,10 @@ func ReadsAnchors(ctl *CrawlControl) bool {
 	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_ANCHOR })
 }
 
-// ReadsWords reports whether one of the crawl's policies, or a shadow, reads the words of whole pages
-// (Judgement.words).
-func ReadsWords(ctl *CrawlControl) bool {
-	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_INTEREST })
-}
-
-// ReadsTagPaths reports whether one of the crawl's policies, or a shadow, reads the position of links on their pages
-// (Link.tag_path): by its ranker, or as features of links, which are recorded for every ranker.
+// ReadsTagPaths reports whether features of the crawl's links are derived from their positions on their pages
+// (Link.tag_path).
 func ReadsTagPaths(ctl *CrawlControl) bool {
-	if slices.Contains(ctl.GetLearning().GetFeatures(), FeatureFamily_FEATURE_FAMILY_TAG_PATH) {
-		return true
-	}
-	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_TAG_BANDIT })
+	return slices.Contains(ctl.GetLearning().GetFeatures(), FeatureFamily_FEATURE_FAMILY_TAG_PATH)
 }
 
 // ReadsTrees reports whether features of the crawl's links are derived from the positions of leaves and links in the
@@ -82,20 +73,6 @@ func Renewed(ctl *CrawlControl) *Policy {
 
 // TargetFrom is the least R(u), raw, of a page that is a target of such a guide.
 const TargetFrom = .5
-
-// RenewalDue reports whether a new guide is due after so many pages delivered, targets of them targets: at
-// multiples of Renewal.every, and, while the policy has no guide of its own yet, as soon as there are
-// Renewal.bootstrap targets.
-func RenewalDue(ctl *CrawlControl, pages, targets uint64) bool {
-	policy, r := Renewed(ctl), ctl.GetRenewal()
-	if policy == nil || ctl.GetBudget().GetPages() > 0 && pages >= ctl.GetBudget().GetPages() {
-		return false
-	}
-	if policy.GetRanker() != Ranker_RANKER_GUIDE && r.GetPages() == 0 {
-		return r.GetBootstrap() > 0 && targets >= r.GetBootstrap()
-	}
-	return r.GetEvery() > 0 && pages-pages%r.GetEvery() > r.GetPages()
-}
 
 // NoLeaf is Link.first_leaf and last_leaf of backlinks, which have no position on the page.
 const NoLeaf = math.MaxUint32

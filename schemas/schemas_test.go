@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -130,7 +131,7 @@ func TestStoredBytes(t *testing.T) {
 				t.Fatalf("%s: %v", text, err)
 			}
 			if !proto.Equal(got, want) {
-				t.Errorf("%s no longer says what %s says", bin, text)
+				t.Errorf("%s no longer equals %s", bin, text)
 			}
 		}
 	}
@@ -275,6 +276,20 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
+// TestRecordsWithWordsOfPages: judgements of earlier versions with the words of a page, which are no longer sent, are read.
+func TestRecordsWithWordsOfPages(t *testing.T) {
+	old, err := proto.Marshal(&Judgement{Raw: .5, Critic: "c/1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old = protowire.AppendTag(old, 16, protowire.BytesType)
+	old = protowire.AppendBytes(old, protowire.AppendFixed32(protowire.AppendFixed32(nil, 7), 1<<31))
+	got := new(Judgement)
+	if err := proto.Unmarshal(old, got); err != nil || got.GetRaw() != .5 || got.GetCritic() != "c/1" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestReadsTagPaths(t *testing.T) {
 	learns := &Learning{Features: []FeatureFamily{FeatureFamily_FEATURE_FAMILY_OFFSETS, FeatureFamily_FEATURE_FAMILY_TAG_PATH}}
 	for name, c := range map[string]struct {
@@ -282,7 +297,6 @@ func TestReadsTagPaths(t *testing.T) {
 		want bool
 	}{
 		"nobody":   {&CrawlControl{Policies: []*Policy{{Ranker: Ranker_RANKER_APPRENTICE}}}, false},
-		"a ranker": {&CrawlControl{RankerShadows: []*Policy{{Ranker: Ranker_RANKER_TAG_BANDIT}}}, true},
 		"features": {&CrawlControl{Policies: []*Policy{{Ranker: Ranker_RANKER_SOFT_FOCUS}}, Learning: learns}, true},
 	} {
 		if got := ReadsTagPaths(c.ctl); got != c.want {

@@ -106,6 +106,6 @@ func TestWholeCrawl(t *testing.T) {
 		t.Errorf("a crawl of one shard: %v", st)
 	}
 	if schemas.WholeCrawl(ctl, nil) != nil {
-		t.Error("nobody has said anything, and there is a status")
+		t.Error("there is a status without any report")
 	}
 }

@@ -2,10 +2,13 @@ package schemas
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
 // Version is the schema version that this package writes.
@@ -25,6 +28,17 @@ const (
 	TopicHubRanked      = "hub.ranked"
 	TopicDeadLetter     = "dead.letter"
 )
+
+// Files returns the descriptors of the .proto files of this package, in the order of their names.
+func Files() []protoreflect.FileDescriptor {
+	var all []protoreflect.FileDescriptor
+	protoregistry.GlobalFiles.RangeFilesByPackage(File_page_proto.Package(), func(f protoreflect.FileDescriptor) bool {
+		all = append(all, f)
+		return true
+	})
+	slices.SortFunc(all, func(a, b protoreflect.FileDescriptor) int { return strings.Compare(a.Path(), b.Path()) })
+	return all
+}
 
 // Record returns an empty record of the topic's type, or nil for an unknown topic.
 func Record(topic string) proto.Message {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a command beside a real Apache Kafka broker of one node.
+# Runs a command next to a real Apache Kafka broker of one node.
 #
 #   infra/kafka/with-kafka.sh COMMAND [ARGUMENT…]
 #
@@ -51,7 +51,7 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# free N: N consecutive loopback ports on which nobody listens, by their first.
+# free N: N consecutive free loopback ports, by their first.
 free() {
   local port i
   while :; do

@@ -233,7 +233,7 @@ func TestShareOfMemory(t *testing.T) {
 	} {
 		got, err := share(pipeline.Local{Process: pipeline.Process{MemoryBytes: x.memory}, ClickHouseBytes: x.clickhouse}, x.plan)
 		if err != nil || got.MemoryBytes != x.want {
-			t.Errorf("of %d beside %d: %d, want %d, %v", x.memory, x.clickhouse, got.MemoryBytes, x.want, err)
+			t.Errorf("of %d next to %d: %d, want %d, %v", x.memory, x.clickhouse, got.MemoryBytes, x.want, err)
 		}
 	}
 	_, err := share(pipeline.Local{Process: pipeline.Process{MemoryBytes: 640*mib - 1}, ClickHouseBytes: 384 * mib}, served)

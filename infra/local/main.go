@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"forager/internal/platform/boot"
 	"forager/internal/platform/pipeline"
+	"forager/internal/platform/process"
 )
 
 func main() {
@@ -68,11 +68,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if text := cfg.S3.Outdated(); text != "" {
 		log.Warn(text)
 	}
-	process, err := share(cfg.Local, plan)
+	settings, err := share(cfg.Local, plan)
 	if err != nil {
 		return err
 	}
-	stop, err := boot.Process(ctx, process, boot.NewRegistry(), log)
+	stop, err := process.Start(ctx, settings, process.NewRegistry(), log)
 	if err != nil {
 		return fmt.Errorf("local.%w", err)
 	}

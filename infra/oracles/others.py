@@ -1,5 +1,5 @@
 """What a delivered page costs other programs and Forager, in turns on the same processors: the floor (net/http,
-html.Parse), Scrapy, Scrapy with a scikit-learn naive Bayes, and forager bench. CPU time of the crawler alone, from its
+html.Parse), Scrapy, Scrapy with a scikit-learn naive Bayes, and forager-lab bench. CPU time of the crawler alone, from its
 first request to its last. It drifts by a factor of two and more from hour to hour: compare figures of one run only.
 
     FORAGER_WEBS=… make bench-others

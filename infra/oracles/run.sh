@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the checks against programs that were not written here, in a Python environment of
-# their own (build/venv), made anew when requirements.txt changes. Arguments go to pytest;
+# their own (build/venv), made again when requirements.txt changes. Arguments go to pytest;
 # speed compares the speed of a critic instead. others compares what a page costs Scrapy and
 # Forager, in an environment of its own (others.txt), which the checks need not install.
 set -euo pipefail

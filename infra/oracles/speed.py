@@ -1,4 +1,4 @@
-"""How fast a flat critic is beside scikit-learn (CountVectorizer or HashingVectorizer and MultinomialNB):
+"""How fast a flat critic is compared with scikit-learn (CountVectorizer or HashingVectorizer and MultinomialNB):
 training and scoring from raw text, the same bytes in the same run, CPU time of one core.
 
     FORAGER_TAXONOMY=… make bench-critic

@@ -55,108 +55,56 @@ def outcome(name):
     return name.replace("_", "-")
 
 
-def moment(milliseconds):
-    return int(milliseconds)
+# What columns compute of fields, where there is a page or a judgement.
+FUNCTIONS = {
+    "host": lambda url: urlsplit(url).netloc,
+    "len": len,
+    "verdict": lambda name, role: {"LINK_ROLE_LINKS": "links", "LINK_ROLE_NOTE": "note"}.get(role, name),
+    "schemas.LeapOutcome": lambda name, boundary: "" if boundary else name,
+    "page": lambda name, number: number if name == "OUTCOME_DELIVERED" else None,
+    "unless": lambda failure, number: None if failure else number,
+    "passed": lambda dropped, number: None if dropped else number,
+}
 
 
-def of_request(said, judgement, page_url):
-    """Columns that page.judged and link.found share."""
-    judgement = judgement or {}
-    return {
-        "relevance": judgement.get("raw"),
-        "tempered": judgement.get("tempered"),
-        "calibrated": judgement.get("calibrated"),
-        "best_is_focus": judgement.get("best_is_focus", False),
-        "critic": judgement.get("critic", ""),
-        "known_tokens": int(judgement.get("known_tokens", 0)),
-        "topics": [{"topic": t["topic"], "tempered": t["tempered"]} for t in judgement.get("topics", [])],
-        "url": page_url,
-        "host": urlsplit(page_url).netloc,
-        "status": said["status"],
-        "redirect": said["redirect"],
-        "detail": said["detail"],
-        "fetched_at": moment(said["fetched_at"]),
-    }
+def field(message, path):
+    """The field of a message at a path; None below a message that is not set."""
+    for name in path.split("."):
+        message = None if message is None else message[name]
+    return message
 
 
-def shadow(said):
-    """What a critic beside says; no numbers where it failed."""
-    failure = said.get("failure", "")
-    numbers = {"relevance": "raw", "tempered": "tempered", "calibrated": "calibrated"}
-    return {
-        "critic": said["critic"],
-        **{name: None if failure else said.get(of, 0.0) for name, of in numbers.items()},
-        "best_is_focus": said.get("best_is_focus", False),
-        "known_tokens": int(said.get("known_tokens", 0)),
-        "failure": failure,
-    }
+def typed(value, kind):
+    """A value of JSON as one of a column's type; the zero value for None."""
+    kind, _, inner = kind.partition("(")
+    inner = inner.removesuffix(")")
+    if kind == "Nullable":
+        return None if value is None else typed(value, inner)
+    if kind == "Array":
+        return [typed(x, inner) for x in value or []]
+    if kind == "FixedString":
+        return base64.b64decode(value or "")
+    if kind in ("String", "LowCardinality"):
+        return outcome(value) if (value or "").startswith("OUTCOME_") else value or ""
+    return {"Bool": bool, "Float64": float}.get(kind, int)(value or 0)
 
 
-def judged(said, parsed):
-    page = parsed["page"] or {}
-    judgement = said["judgement"] or {}
-    return {
-        "crawl": said["crawl"],
-        "id": base64.b64decode(said["id"]),
-        "outcome": outcome(said["outcome"]),
-        **of_request(parsed, said["judgement"], page.get("url", "")),
-        **{name: page.get(name, "") for name in ("title", "description", "language", "charset", "canonical")},
-        **{name: int(page.get(name, 0)) for name in ("fingerprint", "size")},
-        "leaves": len(page.get("leaf_lengths", [])),
-        "tokens": len(page.get("tokens", [])),
-        "links": len(page.get("links", [])),
-        **{name: page.get(name, False) for name in ("nofollow", "noindex", "cut", "tokenizer_only")},
-        "marking": int(judgement.get("marking", 0)),
-        "degraded": judgement.get("degraded", ""),
-        "shadows": [shadow(x) for x in judgement.get("shadows", [])],
-        "guidance": [
-            {"guide": g["guide"], "scores": g["scores"], "failure": g["failure"]}
-            for g in judgement.get("guidance", [])
-        ],
-    }
-
-
-def found(said, _):
-    return {
-        "crawl": said["crawl"],
-        "shard": said["shard"],
-        "id": base64.b64decode(said["id"]),
-        "outcome": {"LINK_ROLE_LINKS": "links", "LINK_ROLE_NOTE": "note"}.get(said["role"], outcome(said["outcome"])),
-        **of_request(said, said["judgement"], said["url"]),
-        "not_before": moment(said["not_before"]),
-        "fingerprint": int(said["fingerprint"]),
-        "cut": said["cut"],
-        "links": [{name: link[name] for name in ("url", "position", "first_leaf", "last_leaf", "nofollow")} for link in said["links"]],
-    }
-
-
-def settled(said, _):
-    delivered = said["outcome"] == "OUTCOME_DELIVERED"
-    return {
-        "crawl": said["crawl"],
-        "shard": said["shard"],
-        "id": base64.b64decode(said["id"]),
-        "u": said["u"],
-        "v": said["v"],
-        "u_host": urlsplit(said["u"]).netloc,
-        "v_host": urlsplit(said["v"]).netloc,
-        "outcome": "" if said["boundary"] else outcome(said["outcome"]),
-        "target": said["target_raw"] if delivered else None,
-        "target_tempered": said["target_tempered"] if delivered else None,
-        "source": said["source_raw"],
-        "source_tempered": said["source_tempered"],
-        "score": said["score"],
-        **{name: said[name] for name in ("policy", "model", "trains", "forward", "boundary")},
-        "request": base64.b64decode(said["request"]),
-        "pages": int(said["pages"]),
-        "features": [{"term": f["term"], "offset": f["offset"], "count": f["count"]} for f in said["features"]],
-        "shadows": [
-            {"policy": s["policy"], **{name: None if s["dropped"] else s[name] for name in ("tier", "score")}, "model": s["model"]} for s in said["shadows"]
-        ],
-    }
-
-
-COLUMNS = {"page.judged": judged, "link.found": found, "leap.settled": settled}
+def values(message, columns):
+    """The columns of a record, by the fields that they come from."""
+    row = {}
+    for column in columns:
+        source = column["from"] or column["name"]
+        if column["columns"]:
+            row[column["name"]] = [values(x, column["columns"]) for x in field(message, source) or []]
+            continue
+        if source.endswith(")"):
+            function, _, paths = source.removesuffix(")").partition("(")
+            arguments = [field(message, path) for path in paths.split(", ")]
+            value = FUNCTIONS[function](*("" if x is None else x for x in arguments))
+        else:
+            value = field(message, source)
+        row[column["name"]] = typed(value, column["type"])
+    return row
 
 
 def plain(value):
@@ -186,7 +134,10 @@ def test_every_row_says_what_the_topic_says(archive, rows):
             assert all(not value for value in row.values())
             continue
         assert problem == ""
-        assert row == COLUMNS[said["topic"]](said["message"], said.get("parsed"))
+        message = said["message"]
+        if said["topic"] == "page.judged":
+            message = message | {"parsed": said["parsed"]}
+        assert row == values(message, archive["columns"][said["topic"]])
         decoded[said["topic"]] += 1
     assert min(decoded.values()) > 50
 
@@ -206,15 +157,16 @@ def test_types(archive):
         assert pa.types.is_list(schema.field({"page.judged": "topics", "link.found": "links", "leap.settled": "features"}[topic]).type)
 
 
-# What JSON cannot say: bytes in hexadecimal, moments in milliseconds.
-BYTES = {"page.judged": ["key", "record", "id"], "link.found": ["key", "record", "id"], "leap.settled": ["key", "record", "id", "request"]}
-MOMENTS = {"page.judged": ["time", "fetched_at"], "link.found": ["time", "fetched_at", "not_before"], "leap.settled": ["time"]}
+def columns_of(archive, topic, is_type):
+    """Names of a topic's columns of a type."""
+    schema = pq.read_schema(next(archive["folder"] / f for f in archive["files"] if f"/{topic}/" in f))
+    return [column.name for column in schema if is_type(column.type)]
 
 
-def as_json(row, topic):
-    """A row of pyarrow as ClickHouse's answer should have it."""
+def as_json(row, binary):
+    """A row of pyarrow as ClickHouse's answer should have it: bytes in hexadecimal, moments in milliseconds."""
     row = dict(row)
-    for name in BYTES[topic]:
+    for name in binary:
         row[name] = row[name].hex().upper()
     return {name: plain(value) for name, value in row.items()}
 
@@ -222,8 +174,9 @@ def as_json(row, topic):
 @pytest.mark.parametrize("topic", TOPICS)
 def test_clickhouse_reads_the_same(archive, dump, rows, topic, tmp_path):
     """ClickHouse's reader of Parquet finds the rows that pyarrow finds, overlaps taken once by offset."""
-    as_hex = ", ".join(f"hex({name}) AS {name}" for name in BYTES[topic])
-    as_number = ", ".join(f"toUnixTimestamp64Milli({name}) AS {name}" for name in MOMENTS[topic])
+    binary = columns_of(archive, topic, pa.types.is_binary)
+    as_hex = ", ".join(f"hex({name}) AS {name}" for name in binary)
+    as_number = ", ".join(f"toUnixTimestamp64Milli({name}) AS {name}" for name in columns_of(archive, topic, pa.types.is_timestamp))
     answer = dump(
         "clickhouse",
         "-dir",
@@ -232,7 +185,7 @@ def test_clickhouse_reads_the_same(archive, dump, rows, topic, tmp_path):
         f"SELECT * REPLACE ({as_hex}, {as_number}) FROM file('{archive['folder']}/archive/v1/{topic}/*/*.parquet', Parquet)"
         " LIMIT 1 BY partition, offset SETTINGS output_format_json_quote_64bit_integers = 0",
     )
-    want = {key: as_json(row, topic) for key, row in rows.items() if key[0] == topic}
+    want = {key: as_json(row, binary) for key, row in rows.items() if key[0] == topic}
     assert len(answer["data"]) == len(want)
     for row in answer["data"]:
         assert row == want[row["topic"], row["partition"], row["offset"]]

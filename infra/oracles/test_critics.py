@@ -152,7 +152,7 @@ def test_logistic_regression(cases):
 
 
 def test_words(cases, folder):
-    """A critic with its own words beside scikit-learn with its own, on the same folds.
+    """A critic with its own words compared with scikit-learn with its own, on the same folds.
 
     CountVectorizer drops words of one character and cuts at every apostrophe, hyphen and point;
     test_bayes.py shows that nothing but the words differs.

@@ -5,7 +5,7 @@ have the same number of leaves in both modes, and the same links: target, first 
 position, whether it is not to be followed. Targets are made canonical by Forager (internal/web/weburl
 has oracles of its own).
 
-Where they disagree the trees do, and the HTML standard says which tree is right. Each correction
+Where they disagree the trees do, and the HTML standard defines which tree is right. Each correction
 below takes one departure out of html5lib, or puts one of golang.org/x/net/html into it. Every
 disagreement must go with the fewest corrections that leaves-differences.tsv lists for it; the
 columns are the counts of html5lib, those of Forager, and the corrections. What a run finds is
@@ -33,7 +33,7 @@ LISTED = Path(__file__).with_name("leaves-differences.tsv")
 PAGES = {"webkb": 8275, "webplatform": 5194}
 MODES = ("compact", "paper")
 
-# What the standard (HTML, "The HTML syntax", sections by name) says of each departure.
+# What the standard (HTML, "The HTML syntax", sections by name) requires for each departure.
 SENTENCES = {
     "cells": 'The "in cell" and "in caption" insertion modes, anything else: process the token using the rules for the "in body" '
     "insertion mode; there, white space: reconstruct the active formatting elements, if any. (html5lib inserts white space at once.)",

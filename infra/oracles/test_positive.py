@@ -1,4 +1,4 @@
-"""Positive-unlabelled learning: internal/classify/positive against scikit-learn, scipy and the papers' formulas.
+"""Positive-unlabelled learning: internal/classify/pulearning against scikit-learn, scipy and the papers' formulas.
 
 The classifiers are scikit-learn's LogisticRegression with sample weights; the prior (Garg et al. 2021,
 Algorithm 1), the discarding (Algorithm 2) and the presence-only likelihood (Ward et al. 2009) are

@@ -56,7 +56,7 @@ def rewrite(text, corrections):
 
 
 def correct(line, corrections):
-    """Returns a line of robots.txt, rewritten, or None where it says nothing."""
+    """Returns a line of robots.txt, rewritten, or None where it has no meaning."""
     field, colon, value = line.partition(":")
     if "lines" in corrections:
         # Escaped, what is white space to Python only remains part of the value.

@@ -1,4 +1,4 @@
-"""The synthetic web, used by a crawler that was not written here: what its README shows works as it stands."""
+"""The synthetic web, used by a crawler that was not written here: what its README shows works unchanged."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def test_the_readme_judges_a_crawler(tmp_path):
     on_topic, fetched = map(int, re.search(r"harvest rate: (\d+) of (\d+) pages", done.stdout).groups())
     assert f"{on_topic} pages on the topic among {fetched}" in section
 
-    # What the log says of pages is what the labels say, and a focused crawler is worth its words.
+    # The log agrees with the labels, and a focused crawler is worth its words.
     labels = [json.loads(line) for line in (tmp_path / "labels.jsonl").open()]
     topics = {truth["url"]: truth["topic"] for truth in labels}
     assert len(topics) == 100_000

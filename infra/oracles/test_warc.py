@@ -1,6 +1,6 @@
 """WARC: the segments that fetch writes, and the records that Forager reads, against warcio.
 
-Every segment passes `warcio check`, which computes all digests anew, and warcio finds each page at
+Every segment passes `warcio check`, which computes all digests again, and warcio finds each page at
 its place with the same bytes. In a foreign file both read the same records.
 """
 
@@ -41,7 +41,7 @@ def test_warcio_check(segments):
         [sys.executable, "-m", "warcio.cli", "check", "--verbose", *segments], stdout=subprocess.PIPE, text=True, check=False
     )
     assert checked.returncode == 0, checked.stdout[-2000:]
-    # Verbose, it says of each record whether its digests pass: none may be without.
+    # Verbose, it reports of each record whether its digests pass: none may be without.
     lines = checked.stdout.splitlines()
     assert sum("digest pass" in line for line in lines) == sum("WARC-Record-ID" in line for line in lines) > 9000
     assert not any("fail" in line or "not present" in line or "unknown" in line for line in lines)

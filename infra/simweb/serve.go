@@ -72,7 +72,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		if b, err := json.Marshal(line); err == nil {
 			s.logMu.Lock()
 			defer s.logMu.Unlock()
-			s.log.Write(append(b, '\n'))
+			_, _ = s.log.Write(append(b, '\n'))
 		}
 	}()
 	line.Status, line.Bytes = s.serve(rw, r, w, url)

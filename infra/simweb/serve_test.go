@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	meaning "forager/internal/web/answer"
+	meaning "forager/internal/web/httpresponse"
 	rfc9309 "forager/internal/web/robots"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -37,8 +37,8 @@ func served(t *testing.T, log io.Writer, webs ...*Web) (address string, client *
 	}
 }
 
-// TestTheServerDoesWhatTheTruthSays requests pages of every hazard, several times.
-func TestTheServerDoesWhatTheTruthSays(t *testing.T) {
+// TestServerAgreesWithTruth requests pages of every hazard, several times.
+func TestServerAgreesWithTruth(t *testing.T) {
 	w := hostile(t, func(c *Config) {
 		c.Pages, c.Seed = 5000, 7
 		c.Hazards.SlowFor, c.Hazards.StallFor, c.Hazards.RetryAfter = 50*time.Millisecond, 100*time.Millisecond, time.Hour
@@ -121,9 +121,9 @@ func getter(t *testing.T, client *http.Client) func(url string) (int, string, ht
 	}
 }
 
-// TestRobotsSayWhatTheTruthSays: each kind of robots.txt, read by package robots, excludes crawlers from the
+// TestRobotsAgreeWithTruth: each kind of robots.txt, read by package robots, excludes crawlers from the
 // pages whose truth is disallowed and from no others.
-func TestRobotsSayWhatTheTruthSays(t *testing.T) {
+func TestRobotsAgreeWithTruth(t *testing.T) {
 	w := made(t, func(c *Config) { c.Pages, c.Hazards = 20_000, Hazards{Robots: 1} })
 	_, client := served(t, nil, w)
 	get := getter(t, client)
@@ -163,8 +163,8 @@ func TestRobotsSayWhatTheTruthSays(t *testing.T) {
 	}
 }
 
-// TestAnswersMeanWhatTheTruthSays: the meaning, by package answer, of every kind of file, redirect and error.
-func TestAnswersMeanWhatTheTruthSays(t *testing.T) {
+// TestResponsesAgreeWithTruth: the meaning, by package httpresponse, of every kind of file, redirect and error.
+func TestResponsesAgreeWithTruth(t *testing.T) {
 	w := made(t, func(c *Config) {
 		c.Pages, c.Hazards = 20_000, Hazards{Files: 0.4, Errors: 0.2, Huge: 0.01, Cut: 0.2, Stalled: 0.5, Nowhere: 0.1, StallFor: time.Millisecond}
 	})
@@ -247,8 +247,10 @@ func TestRetryAfterIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a told
 		const wait = time.Second
-		if !a.first("x", wait) || !a.first("x", wait) || !a.first("y", time.Hour) {
-			t.Error("who comes first, or too early, is let in")
+		for _, key := range []string{"x", "x", "y"} {
+			if !a.first(key, map[string]time.Duration{"x": wait, "y": time.Hour}[key]) {
+				t.Errorf("a request of %s, the first or too early, is let in", key)
+			}
 		}
 		time.Sleep(wait)
 		if a.first("x", wait) || !a.first("y", time.Hour) {

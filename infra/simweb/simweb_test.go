@@ -135,7 +135,7 @@ func TestHostsPartitionThePages(t *testing.T) {
 }
 
 // Links of a page lead to pages, except for the dead share, and other URLs respond as their truth.
-func TestLinksLeadWhereTheTruthSays(t *testing.T) {
+func TestLinksAgreeWithTruth(t *testing.T) {
 	w := hostile(t, nil)
 	kinds := make(map[string]int)
 	all := 0
@@ -159,7 +159,7 @@ func TestLinksLeadWhereTheTruthSays(t *testing.T) {
 				t.Errorf("%s leads to %s, where there is no host", u, l)
 			}
 			if _, redirect, _ := w.Page(l); redirect != w.Truth(l).Redirect && tr.HostHazard != HazardStalled {
-				t.Errorf("%s redirects to %q, truth says %+v", l, redirect, tr)
+				t.Errorf("%s redirects to %q, the truth is %+v", l, redirect, tr)
 			}
 		}
 	}
@@ -249,7 +249,7 @@ func TestCharsetsAreReadAsBrowsersDo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := w.Truth(w.URL(n)).Charset; p.GetCharset() != want || want != c.read {
-			t.Errorf("%+v: read as %s, truth says %s", c, p.GetCharset(), want)
+			t.Errorf("%+v: read as %s, the truth is %s", c, p.GetCharset(), want)
 		}
 		accents := slices.ContainsFunc(p.GetTerms(), func(t string) bool { return strings.Contains(t, "ré") })
 		if lies := c.narrow && c.read == "utf-8"; accents == lies {
@@ -366,8 +366,8 @@ func TestAHundredMillionPagesNeedNoMemory(t *testing.T) {
 	runtime.KeepAlive(large)
 }
 
-// TestEachHazardStandsAlone enables them one by one, by name: only hazards of that kind occur, and without it none.
-func TestEachHazardStandsAlone(t *testing.T) {
+// TestHazardsAreIndependent enables them one by one, by name: only hazards of that kind occur, and without it none.
+func TestHazardsAreIndependent(t *testing.T) {
 	meets := func(h Hazards) map[string]bool {
 		w := made(t, func(c *Config) { c.Pages, c.Hazards, c.Dead, c.Alias = 5000, h, 0, 0 })
 		met := make(map[string]bool)

@@ -2,6 +2,7 @@ package simweb
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -134,7 +135,7 @@ func (s *Server) asked(url, seed string) (*Web, error) {
 		return nil, fmt.Errorf("there is no web of the seed %s", seed)
 	}
 	if len(s.webs) != 1 {
-		return nil, fmt.Errorf("there are several webs: say which with seed=")
+		return nil, errors.New("there are several webs: say which with seed=")
 	}
 	return s.webs[0], nil
 }

@@ -46,8 +46,8 @@ func TestEveryLeapIsMissed(t *testing.T) {
 	})
 }
 
-// TestRowsStandInForRecords reconstructs the records from their rows.
-func TestRowsStandInForRecords(t *testing.T) {
+// TestRowsReplaceRecords reconstructs the records from their rows.
+func TestRowsReplaceRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := crawled(t)
 		topic := rapid.SampledFrom(audited).Draw(t, "gone")
@@ -91,8 +91,8 @@ func TestRowsStandInForRecords(t *testing.T) {
 	})
 }
 
-// TestARecordThatNobodyCanDecode is in page.fetched: parse-dom has failed its request, and ClickHouse has no row.
-func TestARecordThatNobodyCanDecode(t *testing.T) {
+// TestUndecodableRecord is in page.fetched: parse-dom has failed its request, and ClickHouse has no row.
+func TestUndecodableRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := crawled(t)
 		at := slices.IndexFunc(e.Fetched, func(f *schemas.PageFetched) bool { return f.GetOutcome() == schemas.Outcome_OUTCOME_FAILED_PARSE_DOM })
@@ -106,7 +106,7 @@ func TestARecordThatNobodyCanDecode(t *testing.T) {
 		xor := schemas.ID(id.Xor(count.Xor[:]))
 		e.Tables["books"][books] = []string{schemas.TopicPageFetched, number(count.N - 1), xor.String()}
 		if judged(t, e).OK {
-			t.Fatal("a row is missing, and nobody says so")
+			t.Fatal("a missing row is not reported")
 		}
 		e.Unreadable = map[string][]schemas.ID{schemas.TopicPageFetched: {id}}
 		if r := judged(t, e); !r.OK {
@@ -115,9 +115,9 @@ func TestARecordThatNobodyCanDecode(t *testing.T) {
 	})
 }
 
-// TestWhatIsSaidOfHubsAndShadows alters one value of a ranking, or of a shadow; the audit must name it. Rows of
+// TestRowsOfHubsAndShadows alters one value of a ranking, or of a shadow; the audit must name it. Rows of
 // rankings that the topic no longer retains are no difference.
-func TestWhatIsSaidOfHubsAndShadows(t *testing.T) {
+func TestRowsOfHubsAndShadows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := crawled(t)
 		ranked := slices.DeleteFunc(slices.Clone(e.Rankings), func(h *schemas.HubRanked) bool { return len(h.GetHubs()) == 0 })
@@ -129,7 +129,7 @@ func TestWhatIsSaidOfHubsAndShadows(t *testing.T) {
 				return
 			}
 			l := rapid.SampledFrom(shadowed).Draw(t, "leap")
-			if want = "says that shadows placed it"; what == "place" {
+			if want = "has the shadow placements"; what == "place" {
 				l.Shadows[1].Tier++
 			} else {
 				at := slices.IndexFunc(e.Requests, func(r *schemas.FetchRequest) bool { return string(r.GetId()) == string(l.GetRequest()) })
@@ -178,14 +178,15 @@ func TestWhatIsSaidOfHubsAndShadows(t *testing.T) {
 
 // fateOf follows redirects from a URL, by the records themselves, and reports whether there is a verdict on the last one.
 func fateOf(t *rapid.T, e *Evidence, url string) (target string, known bool) {
-	j := &judge{Case: e.Case, Result: new(Result), ctx: t.Context(), src: e, kv: memory{frontier.NewMemory()}, rows: make(map[string]int),
+	j := &judge{Case: e.Case, Result: new(Result), scratch: scratch{ctx: t.Context(), kv: memory{frontier.NewMemory()}}, src: e, rows: make(map[string]int),
 		found: make(map[string]Count), unreadable: make(map[string]Count), books: make(map[string]Count), distinct: make(map[string]int), copies: make(map[string]int)}
 	if err := j.load(); err != nil {
 		t.Fatal(err)
 	}
-	j.readFates()
-	target = j.target(url)
-	f := j.fate(target)
+	fates := newFates(&j.Case, &j.scratch)
+	fates.read()
+	target = fates.target(url)
+	f := fates.fate(target)
 	return target, f != nil && f.last != schemas.ID{}
 }
 

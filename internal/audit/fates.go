@@ -42,6 +42,8 @@ func (f *fate) over(n uint64) bool {
 // fates holds the fate of every URL, computed from the verdicts in their order: those used last, and those not
 // written yet, are in memory.
 type fates struct {
+	*Case
+	*scratch
 	of    map[string]*fate
 	dirty map[string]bool
 }
@@ -49,39 +51,43 @@ type fates struct {
 // mostFates is the number of fates in memory.
 const mostFates = 20_000
 
+func newFates(c *Case, s *scratch) *fates {
+	return &fates{Case: c, scratch: s, of: make(map[string]*fate), dirty: make(map[string]bool)}
+}
+
 // fate returns the fate of a URL; nil = none.
-func (j *judge) fate(url string) *fate {
-	f, ok := j.fates.of[url]
+func (fs *fates) fate(url string) *fate {
+	f, ok := fs.of[url]
 	if ok {
 		return f
 	}
-	if len(j.fates.of) >= mostFates {
-		j.writeFates()
+	if len(fs.of) >= mostFates {
+		fs.write()
 	}
-	if value, ok := j.get(keyOf(kindFate, []byte(url))); ok {
+	if value, ok := fs.get(keyOf(kindFate, []byte(url))); ok {
 		f = decodeFate(value)
 	}
-	j.fates.of[url] = f
+	fs.of[url] = f
 	return f
 }
 
 // change returns the fate of a URL and marks it as changed.
-func (j *judge) change(url string) *fate {
-	f := j.fate(url)
+func (fs *fates) change(url string) *fate {
+	f := fs.fate(url)
 	if f == nil {
 		f = new(fate)
-		j.fates.of[url] = f
+		fs.of[url] = f
 	}
-	j.fates.dirty[url] = true
+	fs.dirty[url] = true
 	return f
 }
 
-func (j *judge) writeFates() {
-	for url := range j.fates.dirty {
-		j.put(keyOf(kindFate, []byte(url)), j.fates.of[url].encode())
+func (fs *fates) write() {
+	for url := range fs.dirty {
+		fs.put(keyOf(kindFate, []byte(url)), fs.of[url].encode())
 	}
-	clear(j.fates.of)
-	clear(j.fates.dirty)
+	clear(fs.of)
+	clear(fs.dirty)
 }
 
 func (f *fate) encode() []byte {
@@ -123,37 +129,36 @@ func decodeFate(b []byte) *fate {
 	return f
 }
 
-// readFates reads the records of link.found in the order in which prioritize applied them.
-func (j *judge) readFates() {
-	j.fates = &fates{of: make(map[string]*fate), dirty: make(map[string]bool)}
-	j.each(kindApplied).all(func(e entry) {
+// read reads the records of link.found in the order in which prioritize applied them.
+func (fs *fates) read() {
+	fs.each(kindApplied).all(func(e entry) {
 		at, id := binary.BigEndian.Uint64(e.key), schemas.ID(e.value)
-		v, r := j.verdict(id), j.request(id)
-		taken := j.Taken == nil || j.Taken(at)
+		v, r := fs.verdict(id), fs.request(id)
+		taken := fs.Taken == nil || fs.Taken(at)
 		virtual := schemas.Virtual(v.GetOutcome())
 		switch {
 		case !taken:
 		case v.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY:
-			j.replay(v, at)
+			fs.replay(v, at)
 		case v.GetOutcome() == schemas.Outcome_OUTCOME_RETRY_FAILED:
-			j.retry(v, at)
+			fs.retry(v, at)
 		case r != nil:
-			j.follow(r, v, at)
+			fs.follow(r, v, at)
 		}
-		j.deepen(id, v, r, at, taken && (r != nil || virtual && v.GetOutcome() != schemas.Outcome_OUTCOME_REPLAY))
+		fs.deepen(id, v, r, at, taken && (r != nil || virtual && v.GetOutcome() != schemas.Outcome_OUTCOME_REPLAY))
 	})
-	j.writeFates()
+	fs.write()
 }
 
 // follow applies one verdict.
-func (j *judge) follow(r *schemas.FetchRequest, v *schemas.LinkFound, at uint64) {
+func (fs *fates) follow(r *schemas.FetchRequest, v *schemas.LinkFound, at uint64) {
 	url := r.GetUrl()
-	own := j.change(url)
+	own := fs.change(url)
 	if own.alias != "" || own.over(at) {
 		return
 	}
 	c := schemas.Outcomes[v.GetOutcome()]
-	attempts := j.Control.GetMaxAttempts()
+	attempts := fs.Control.GetMaxAttempts()
 	if attempts == 0 {
 		attempts = defaultAttempts
 	}
@@ -165,13 +170,13 @@ func (j *judge) follow(r *schemas.FetchRequest, v *schemas.LinkFound, at uint64)
 	case c.Retry:
 		ended = false
 	case v.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED:
-		if ended = j.deadEnd(r, v.GetRedirect()); !ended {
-			j.nearer(j.target(v.GetRedirect()), own.depth)
-			own = j.change(url)
+		if ended = fs.deadEnd(r, v.GetRedirect()); !ended {
+			fs.nearer(fs.target(v.GetRedirect()), own.depth)
+			own = fs.change(url)
 			own.alias, own.since = v.GetRedirect(), at
 		}
 	}
-	own = j.change(url)
+	own = fs.change(url)
 	own.last, own.failed, own.outcome = schemas.ID(r.GetId()), schemas.Failed(v.GetOutcome()), v.GetOutcome()
 	if ended {
 		own.ends = append(own.ends, at)
@@ -179,54 +184,54 @@ func (j *judge) follow(r *schemas.FetchRequest, v *schemas.LinkFound, at uint64)
 }
 
 // replay applies a record that requests another attempt; rows of such records do not contain the request.
-func (j *judge) replay(v *schemas.LinkFound, at uint64) {
-	own := j.fate(v.GetUrl())
+func (fs *fates) replay(v *schemas.LinkFound, at uint64) {
+	own := fs.fate(v.GetUrl())
 	if own == nil || !own.failed || !own.over(at) {
 		return
 	}
 	if id, err := schemas.ParseID(v.GetReplay()); err != nil || id == own.last {
-		own = j.change(v.GetUrl())
+		own = fs.change(v.GetUrl())
 		own.reopened = append(own.reopened, at)
 	}
 }
 
 // retry applies a record that retries failed URLs of a shard. A URL that is refused by its host's cap may
 // remain ended; that is not a difference.
-func (j *judge) retry(v *schemas.LinkFound, at uint64) {
-	j.writeFates()
-	j.each(kindFate).all(func(e entry) {
+func (fs *fates) retry(v *schemas.LinkFound, at uint64) {
+	fs.write()
+	fs.each(kindFate).all(func(e entry) {
 		own := decodeFate(e.value)
-		if !own.over(at) || !schemas.Repeatable(own.outcome) || schemas.ShardOf(weburl.Host(string(e.key)), schemas.ShardsOf(j.Control)) != v.GetShard() {
+		if !own.over(at) || !schemas.Repeatable(own.outcome) || schemas.ShardOf(weburl.Host(string(e.key)), schemas.ShardsOf(fs.Control)) != v.GetShard() {
 			return
 		}
-		own = j.change(string(e.key))
+		own = fs.change(string(e.key))
 		own.reopened, own.tries = append(own.reopened, at), 0
 	})
 }
 
 // deadEnd reports whether a redirect is not followed: it has no target, exceeds the number of hops, leads back,
 // or leaves the scope of the crawl.
-func (j *judge) deadEnd(r *schemas.FetchRequest, redirect string) bool {
+func (fs *fates) deadEnd(r *schemas.FetchRequest, redirect string) bool {
 	if _, err := weburl.Parse(redirect); err != nil || r.GetHops() >= maxHops {
 		return true
 	}
-	target := j.target(redirect)
+	target := fs.target(redirect)
 	known, depth := false, uint32(0)
-	if f := j.fate(target); f != nil {
+	if f := fs.fate(target); f != nil {
 		known = f.known
 	}
-	if f := j.fate(r.GetUrl()); f != nil {
+	if f := fs.fate(r.GetUrl()); f != nil {
 		depth = f.depth
 	}
-	if !j.ordered() {
+	if !fs.ordered() {
 		depth = 0 // a deeper URL may have been refused
 	}
-	return target == r.GetUrl() || !known && j.Scope.Check(redirect, depth) != ""
+	return target == r.GetUrl() || !known && fs.Scope.Check(redirect, depth) != ""
 }
 
 // target follows redirects to the URL that is fetched in the end. They form no cycle: a redirect that would close one is an end.
-func (j *judge) target(url string) string {
-	for own := j.fate(url); own != nil && own.alias != ""; own = j.fate(url) {
+func (fs *fates) target(url string) string {
+	for own := fs.fate(url); own != nil && own.alias != ""; own = fs.fate(url) {
 		url = own.alias
 	}
 	return url
@@ -235,9 +240,9 @@ func (j *judge) target(url string) string {
 // settles reports whether a link to the URL, found with the n-th verdict, must have been settled, and where its
 // redirects lead. A link waits for the end of its URL, or of the one that this redirects to; if that ended
 // before the link was found, there is no leap under PAIRS_FORWARD.
-func (j *judge) settles(url string, n uint64, forward bool) (target string, settled bool) {
+func (fs *fates) settles(url string, n uint64, forward bool) (target string, settled bool) {
 	waited := false
-	for own := j.fate(url); own != nil; own = j.fate(url) {
+	for own := fs.fate(url); own != nil; own = fs.fate(url) {
 		if own.over(n) {
 			return url, waited || !forward
 		}
@@ -256,12 +261,12 @@ func (j *judge) settles(url string, n uint64, forward bool) (target string, sett
 }
 
 // deepen stores the links of a record, and notes their depth and which of them are refused.
-func (j *judge) deepen(id schemas.ID, v *schemas.LinkFound, r *schemas.FetchRequest, at uint64, counts bool) {
+func (fs *fates) deepen(id schemas.ID, v *schemas.LinkFound, r *schemas.FetchRequest, at uint64, counts bool) {
 	depth := uint32(0)
 	switch {
 	case r == nil: // seeds
-	case j.ordered():
-		if f := j.fate(v.GetUrl()); f != nil {
+	case fs.ordered():
+		if f := fs.fate(v.GetUrl()); f != nil {
 			depth = f.depth
 		}
 		depth++
@@ -269,33 +274,33 @@ func (j *judge) deepen(id schemas.ID, v *schemas.LinkFound, r *schemas.FetchRequ
 		depth = r.GetDepth() + 1 // at its dispatch; a shorter path may have been found since
 	}
 	e := edge{u: v.GetUrl(), request: id, place: at, delivered: r != nil && v.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED, taken: counts}
-	j.linksOf(id, func(position uint32, url string) {
+	fs.linksOf(id, func(position uint32, url string) {
 		e.v = url
-		leap := schemas.LeapID(j.Crawl, e.u, url)
-		if j.Sample.has(leap[:]) {
-			j.put(keyOf(kindFound, leap[:], be64(at), be32(position)), e.value())
+		leap := schemas.LeapID(fs.Control.GetCrawl(), e.u, url)
+		if fs.Sample.has(leap[:]) {
+			fs.put(keyOf(kindFound, leap[:], be64(at), be32(position)), e.value())
 		}
 		switch {
 		case !counts:
-		case j.Scope.Check(url, depth) != "":
-			if j.Sample.has(leap[:]) {
-				j.put(keyOf(kindRefused, leap[:]), nil)
+		case fs.Scope.Check(url, depth) != "":
+			if fs.Sample.has(leap[:]) {
+				fs.put(keyOf(kindRefused, leap[:]), nil)
 			}
-		case j.Control.GetScope().GetMaxDepth() > 0: // otherwise it is irrelevant
-			j.nearer(j.target(url), depth)
+		case fs.Control.GetScope().GetMaxDepth() > 0: // otherwise it is irrelevant
+			fs.nearer(fs.target(url), depth)
 		}
 	})
 }
 
-func (j *judge) nearer(url string, depth uint32) {
-	if f := j.fate(url); f == nil || !f.known || depth < f.depth {
-		f = j.change(url)
+func (fs *fates) nearer(url string, depth uint32) {
+	if f := fs.fate(url); f == nil || !f.known || depth < f.depth {
+		f = fs.change(url)
 		f.known, f.depth = true, depth
 	}
 }
 
 // mayBeCapped reports whether a link to the URL may have been refused because of its host's cap although the
 // URL was fetched later: the host was at its cap until a request was deferred.
-func (j *judge) mayBeCapped(url string) bool {
-	return j.Control.GetScope().GetHostCap() > 0 && j.has(keyOf(kindCapped, []byte(weburl.Host(url))))
+func (fs *fates) mayBeCapped(url string) bool {
+	return fs.Control.GetScope().GetHostCap() > 0 && fs.has(keyOf(kindCapped, []byte(weburl.Host(url))))
 }

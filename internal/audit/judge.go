@@ -66,12 +66,8 @@ func (r *Result) problem(format string, args ...any) {
 type judge struct {
 	Case
 	*Result
-	ctx context.Context
+	scratch
 	src Source
-	kv  Store
-	err error // of the store
-	// written is the number of bytes written since the last commit.
-	written int
 	// found and unreadable count records by topic; books has ClickHouse's counts.
 	found, unreadable, books map[string]Count
 	distinct, copies, rows   map[string]int
@@ -83,8 +79,8 @@ type judge struct {
 }
 
 // expectedReads estimates the number of records and rows to read.
-func (j *judge) expectedReads() (n int64) {
-	for _, st := range j.Statuses {
+func (c *Case) expectedReads() (n int64) {
+	for _, st := range c.Statuses {
 		n += int64(st.GetLinks())
 		for _, span := range st.GetSpans() {
 			n += 2 * int64(span.GetCount())
@@ -103,7 +99,7 @@ type tally struct {
 // Audit compares the data of a source. store must be empty, and is left empty.
 func Audit(ctx context.Context, c Case, src Source, store Store) (*Result, error) {
 	j := &judge{
-		end: func() {}, Case: c, Result: &Result{Crawl: c.Control.GetCrawl(), OK: true, Sampled: c.Sample, Running: c.Taken != nil}, ctx: ctx, src: src, kv: store,
+		end: func() {}, Case: c, Result: &Result{Crawl: c.Control.GetCrawl(), OK: true, Sampled: c.Sample, Running: c.Taken != nil}, scratch: scratch{ctx: ctx, kv: store}, src: src,
 		found: make(map[string]Count), unreadable: make(map[string]Count), books: make(map[string]Count),
 		distinct: make(map[string]int), copies: make(map[string]int), rows: make(map[string]int),
 		tally: tally{outcomes: make(map[string]uint64)},
@@ -123,7 +119,8 @@ func Audit(ctx context.Context, c Case, src Source, store Store) (*Result, error
 	}
 	j.limits()
 	j.flights()
-	j.readFates()
+	j.fates = newFates(&j.Case, &j.scratch)
+	j.fates.read()
 	j.ledger()
 	j.hubs()
 	j.status()
@@ -259,8 +256,8 @@ func follows(before, next schemas.Outcome) bool {
 }
 
 // finished reports whether every shard has ended.
-func (j *judge) finished() bool {
-	return !slices.ContainsFunc(j.Statuses, func(s *schemas.CrawlStatus) bool { return s.GetState() != schemas.ShardState_SHARD_STATE_FINISHED })
+func (c *Case) finished() bool {
+	return !slices.ContainsFunc(c.Statuses, func(s *schemas.CrawlStatus) bool { return s.GetState() != schemas.ShardState_SHARD_STATE_FINISHED })
 }
 
 // sum adds up the statuses of the shards.
@@ -283,7 +280,7 @@ func sum(shards []*schemas.CrawlStatus) *schemas.CrawlStatus {
 // status compares crawl.status with a recount.
 func (j *judge) status() {
 	if len(j.Statuses) == 0 {
-		j.problem("crawl.status says nothing of this crawl")
+		j.problem("crawl.status has no record of this crawl")
 		return
 	}
 	if !j.finished() || j.Running {
@@ -293,7 +290,7 @@ func (j *judge) status() {
 	t := &j.tally
 	compare := func(what string, said, counted uint64) {
 		if said != counted {
-			j.problem("crawl.status says %d %s, a recount gives %d", said, what, counted)
+			j.problem("crawl.status has %d %s, a recount gives %d", said, what, counted)
 		}
 	}
 	compare("dispatched", s.GetDispatched(), t.dispatched)
@@ -305,6 +302,6 @@ func (j *judge) status() {
 		compare("requests "+name, s.GetOutcomes()[name], n)
 	}
 	if math.Abs(s.GetRelevanceRaw()-t.relevance) > 1e-6*max(1, t.relevance) {
-		j.problem("crawl.status says the sum of R is %g, a recount gives %g", s.GetRelevanceRaw(), t.relevance)
+		j.problem("crawl.status has %g as the sum of R, a recount gives %g", s.GetRelevanceRaw(), t.relevance)
 	}
 }

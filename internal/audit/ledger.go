@@ -79,7 +79,7 @@ func (j *judge) leap(id schemas.ID, l *schemas.LeapSettled, isLink bool) {
 		return
 	}
 	if u := j.delivered(l.GetU()).GetJudgement(); l.GetSourceRaw() != u.GetRaw() || l.GetSourceTempered() != u.GetTempered() {
-		j.problem("%s says R(u) = %g, the verdict on u said %g", name, l.GetSourceRaw(), u.GetRaw())
+		j.problem("%s has R(u) = %g, the verdict on u %g", name, l.GetSourceRaw(), u.GetRaw())
 	}
 	rid, err := schemas.ParseID(l.GetRequest())
 	if err != nil {
@@ -93,19 +93,19 @@ func (j *judge) leap(id schemas.ID, l *schemas.LeapSettled, isLink bool) {
 	}
 	if l.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
 		if t := v.GetJudgement(); v.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED || l.GetTargetRaw() != t.GetRaw() || l.GetTargetTempered() != t.GetTempered() {
-			j.problem("%s says R(v) = %g, the verdict on v said %g", name, l.GetTargetRaw(), t.GetRaw())
+			j.problem("%s has R(v) = %g, the verdict on v %g", name, l.GetTargetRaw(), t.GetRaw())
 		}
 	}
 	if l.GetTrains() && l.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
 		j.problem("%s trains, but its target was %s", name, schemas.OutcomeName(l.GetOutcome()))
 	}
 	if l.GetScore() != r.GetScore() || l.GetPolicy() != r.GetPolicy() || l.GetModel() != r.GetModel() {
-		j.problem("%s says score %g by %s %s, the dispatch said %g by %s %s", name,
+		j.problem("%s has score %g by %s %s, the dispatch %g by %s %s", name,
 			l.GetScore(), l.GetPolicy(), l.GetModel(), r.GetScore(), r.GetPolicy(), r.GetModel())
 	}
 	told := len(l.GetShadows()) > 0 || l.GetForward() && j.ordered() && l.GetV() == r.GetUrl()
 	if said := placeTexts(l.GetShadows()); told && !j.byCounts(schemas.TopicFetchRequested) && said != placeTexts(r.GetShadows()) {
-		j.problem("%s says that shadows placed it %q, the dispatch %q", name, said, placeTexts(r.GetShadows()))
+		j.problem("%s has the shadow placements %q, the dispatch has %q", name, said, placeTexts(r.GetShadows()))
 	}
 }
 
@@ -127,13 +127,13 @@ func (j *judge) candidate(edges []edge) {
 func (j *judge) unsettled() (n int) {
 	forward := j.Control.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD
 	fates := j.each(kindFate)
-	at, any := fates.next()
+	at, more := fates.next()
 	j.each(kindCandidate).all(func(c entry) {
 		v := c.key[:len(c.key)-9]
-		for any && bytes.Compare(at.key, v) < 0 {
-			at, any = fates.next()
+		for more && bytes.Compare(at.key, v) < 0 {
+			at, more = fates.next()
 		}
-		if !any || !bytes.Equal(at.key, v) {
+		if !more || !bytes.Equal(at.key, v) {
 			return
 		}
 		e := edgeIn(c.value)
@@ -141,8 +141,8 @@ func (j *judge) unsettled() (n int) {
 		if f := decodeFate(at.value); len(f.ends) == 0 && f.alias == "" {
 			return
 		}
-		target, settled := j.settles(e.v, e.place, forward)
-		if target == e.u || !settled || j.mayBeCapped(e.v) || j.mayBeUnderWay(e, target) {
+		target, settled := j.fates.settles(e.v, e.place, forward)
+		if target == e.u || !settled || j.fates.mayBeCapped(e.v) || j.mayBeUnderWay(e, target) {
 			return
 		}
 		n++
@@ -153,9 +153,9 @@ func (j *judge) unsettled() (n int) {
 
 // mayBeUnderWay reports whether a link of a running crawl may be in a record between two shards: the shard that settles it
 // may have applied its target's verdict, and not yet the record that contains the link.
-func (j *judge) mayBeUnderWay(e edge, target string) bool {
-	shards := schemas.ShardsOf(j.Control)
-	if j.Taken == nil || shards <= 1 {
+func (c *Case) mayBeUnderWay(e edge, target string) bool {
+	shards := schemas.ShardsOf(c.Control)
+	if c.Taken == nil || shards <= 1 {
 		return false
 	}
 	return target != e.v || schemas.ShardOf(weburl.Host(e.u), shards) != schemas.ShardOf(weburl.Host(e.v), shards)
@@ -196,4 +196,4 @@ func edgeIn(value []byte) edge {
 }
 
 // ordered reports whether the order in which verdicts were applied is known: those of several shards have none.
-func (j *judge) ordered() bool { return schemas.ShardsOf(j.Control) <= 1 }
+func (c *Case) ordered() bool { return schemas.ShardsOf(c.Control) <= 1 }

@@ -66,22 +66,22 @@ func (j *judge) hosts() (n int) {
 }
 
 // window is the largest permitted number of requests in flight: that of the control record, or the upper bound if prioritize adapts it.
-func (j *judge) window() int {
-	if w := j.Control.GetWindow(); w > 0 {
+func (c *Case) window() int {
+	if w := c.Control.GetWindow(); w > 0 {
 		return int(w)
 	}
-	budget := j.Control.GetBudget().GetPages()
+	budget := c.Control.GetBudget().GetPages()
 	if budget == 0 {
-		budget = j.Control.GetBudget().GetRequests()
+		budget = c.Control.GetBudget().GetRequests()
 	}
-	return int(max(1, uint64(j.Control.GetShards()), budget/20))
+	return int(max(1, uint64(c.Control.GetShards()), budget/20))
 }
 
-func (j *judge) hostWindow() int {
-	if w := j.Control.GetHostWindow(); w > 0 {
+func (c *Case) hostWindow() int {
+	if w := c.Control.GetHostWindow(); w > 0 {
 		return int(w)
 	}
-	if j.Control.GetPoliteness().GetDelayMs() == 0 {
+	if c.Control.GetPoliteness().GetDelayMs() == 0 {
 		return 100
 	}
 	return 2

@@ -251,11 +251,6 @@ func (j *judge) keepVerdict(set func(byte, []byte) bool, v *schemas.LinkFound, i
 	return true
 }
 
-// linksOf calls f for the links of a record of link.found, in their order.
-func (j *judge) linksOf(id schemas.ID, f func(position uint32, url string)) {
-	j.each(kindLink, id[:]).all(func(e entry) { f(binary.BigEndian.Uint32(e.key[len(e.key)-4:]), string(e.value)) })
-}
-
 // dispatches checks ids, and that attempts are consecutive.
 func (j *judge) dispatches() {
 	var url []byte

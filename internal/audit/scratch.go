@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 
 	"google.golang.org/protobuf/proto"
@@ -72,95 +73,104 @@ func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 // named is a text as part of a key, followed by other parts.
 func named(s string) []byte { return append([]byte(s), 0) }
 
+// scratch is the store of an audit.
+type scratch struct {
+	ctx context.Context // of the task whose progress is shown
+	kv  Store
+	err error // of the store, or of decoding what it has; the first one stays
+	// written is the number of bytes written since the last commit.
+	written int
+}
+
 // put writes an entry. The first error of the store ends the audit; later calls do nothing.
-func (j *judge) put(key, value []byte) {
-	if j.err != nil {
+func (s *scratch) put(key, value []byte) {
+	if s.err != nil {
 		return
 	}
-	if j.err = j.kv.Set(key, value); j.err != nil {
+	if s.err = s.kv.Set(key, value); s.err != nil {
 		return
 	}
-	if j.written += len(key) + len(value); j.written >= commitEvery {
-		j.commit()
+	if s.written += len(key) + len(value); s.written >= commitEvery {
+		s.commit()
 	}
 }
 
-func (j *judge) commit() {
-	if j.err == nil {
-		j.written, j.err = 0, j.kv.Commit()
+func (s *scratch) commit() {
+	if s.err == nil {
+		s.written, s.err = 0, s.kv.Commit()
 	}
 }
 
 // get reads an entry; the value is valid until the next call.
-func (j *judge) get(key []byte) (value []byte, ok bool) {
-	if j.err != nil {
+func (s *scratch) get(key []byte) (value []byte, ok bool) {
+	if s.err != nil {
 		return nil, false
 	}
-	value, ok, j.err = j.kv.Get(key)
-	return value, ok && j.err == nil
+	value, ok, s.err = s.kv.Get(key)
+	return value, ok && s.err == nil
 }
 
-func (j *judge) has(key []byte) bool { _, ok := j.get(key); return ok }
+func (s *scratch) has(key []byte) bool { _, ok := s.get(key); return ok }
 
 // read reads a message; ok is false if there is none.
-func (j *judge) read(key []byte, m proto.Message) (ok bool) {
-	value, ok := j.get(key)
+func (s *scratch) read(key []byte, m proto.Message) (ok bool) {
+	value, ok := s.get(key)
 	if ok {
-		j.decode(value, m)
+		s.decode(value, m)
 	}
-	return ok && j.err == nil
+	return ok && s.err == nil
 }
 
-func (j *judge) decode(value []byte, m proto.Message) {
-	if err := proto.Unmarshal(value, m); err != nil && j.err == nil {
-		j.err = err
+func (s *scratch) decode(value []byte, m proto.Message) {
+	if err := proto.Unmarshal(value, m); err != nil && s.err == nil {
+		s.err = err
 	}
 }
 
-func (j *judge) encode(m proto.Message) []byte {
+func (s *scratch) encode(m proto.Message) []byte {
 	b, err := proto.Marshal(m)
-	if err != nil && j.err == nil {
-		j.err = err
+	if err != nil && s.err == nil {
+		s.err = err
 	}
 	return b
 }
 
 // request, fetched, judged and verdict return the first record of an id; nil if there is none.
-func (j *judge) request(id schemas.ID) *schemas.FetchRequest {
-	if m := new(schemas.FetchRequest); j.read(keyOf(kindRequest, id[:]), m) {
+func (s *scratch) request(id schemas.ID) *schemas.FetchRequest {
+	if m := new(schemas.FetchRequest); s.read(keyOf(kindRequest, id[:]), m) {
 		return m
 	}
 	return nil
 }
 
-func (j *judge) fetched(id schemas.ID) *schemas.PageFetched {
-	if m := new(schemas.PageFetched); j.read(keyOf(kindFetched, id[:]), m) {
+func (s *scratch) fetched(id schemas.ID) *schemas.PageFetched {
+	if m := new(schemas.PageFetched); s.read(keyOf(kindFetched, id[:]), m) {
 		return m
 	}
 	return nil
 }
 
-func (j *judge) judged(id schemas.ID) *schemas.PageJudged {
-	if m := new(schemas.PageJudged); j.read(keyOf(kindJudged, id[:]), m) {
+func (s *scratch) judged(id schemas.ID) *schemas.PageJudged {
+	if m := new(schemas.PageJudged); s.read(keyOf(kindJudged, id[:]), m) {
 		return m
 	}
 	return nil
 }
 
 // verdict returns a record of link.found, except those sent between shards.
-func (j *judge) verdict(id schemas.ID) *schemas.LinkFound {
-	value, ok := j.get(keyOf(kindVerdict, id[:]))
+func (s *scratch) verdict(id schemas.ID) *schemas.LinkFound {
+	value, ok := s.get(keyOf(kindVerdict, id[:]))
 	if !ok {
 		return nil
 	}
 	m := new(schemas.LinkFound)
-	j.decode(value[8:], m)
+	s.decode(value[8:], m)
 	return m
 }
 
 // answer is verdict of a request; nil for seeds and replays.
-func (j *judge) answer(id schemas.ID) *schemas.LinkFound {
-	if v := j.verdict(id); v != nil && !schemas.Virtual(v.GetOutcome()) {
+func (s *scratch) answer(id schemas.ID) *schemas.LinkFound {
+	if v := s.verdict(id); v != nil && !schemas.Virtual(v.GetOutcome()) {
 		return v
 	}
 	return nil
@@ -173,7 +183,7 @@ func (e *entry) id() schemas.ID { return schemas.ID(e.key) }
 
 // cursor iterates over the entries of a kind in the order of their keys, while others are read and written.
 type cursor struct {
-	j        *judge
+	s        *scratch
 	from, to []byte
 	skip     int
 	entries  []entry
@@ -184,9 +194,9 @@ type cursor struct {
 const batchEntries, batchBytes = 512, 256 << 10
 
 // each returns a cursor over the keys of a kind that begin with prefix.
-func (j *judge) each(kind byte, prefix ...[]byte) *cursor {
+func (s *scratch) each(kind byte, prefix ...[]byte) *cursor {
 	from := keyOf(kind, prefix...)
-	return &cursor{j: j, from: from, to: after(from), skip: 1}
+	return &cursor{s: s, from: from, to: after(from), skip: 1}
 }
 
 // after returns the smallest key that is larger than all keys with the prefix.
@@ -204,7 +214,7 @@ func (c *cursor) next() (e entry, ok bool) {
 	if len(c.entries) == 0 && !c.over {
 		c.fill()
 	}
-	if len(c.entries) == 0 || c.j.err != nil {
+	if len(c.entries) == 0 || c.s.err != nil {
 		return entry{}, false
 	}
 	e, c.entries = c.entries[0], c.entries[1:]
@@ -234,17 +244,17 @@ func (c *cursor) upTo(place uint64) []entry {
 }
 
 func (c *cursor) fill() {
-	j := c.j
-	if j.err == nil {
-		j.err = progress.Add(j.ctx, int64(batchEntries))
+	s := c.s
+	if s.err == nil {
+		s.err = progress.Add(s.ctx, int64(batchEntries))
 	}
-	if j.err != nil {
+	if s.err != nil {
 		return
 	}
 	n, size := 0, 0
 	c.over = true
 	var last []byte
-	j.err = j.kv.Scan(c.from, c.to, func(key, value []byte) (bool, error) {
+	s.err = s.kv.Scan(c.from, c.to, func(key, value []byte) (bool, error) {
 		c.entries = append(c.entries, entry{bytes.Clone(key[c.skip:]), bytes.Clone(value)})
 		n, size, last = n+1, size+len(key)+len(value), append(last[:0], key...)
 		c.over = n < batchEntries && size < batchBytes
@@ -258,4 +268,9 @@ func (c *cursor) all(f func(e entry)) {
 	for e, ok := c.next(); ok; e, ok = c.next() {
 		f(e)
 	}
+}
+
+// linksOf calls f for the links of a record of link.found, in their order.
+func (s *scratch) linksOf(id schemas.ID, f func(position uint32, url string)) {
+	s.each(kindLink, id[:]).all(func(e entry) { f(binary.BigEndian.Uint32(e.key[len(e.key)-4:]), string(e.value)) })
 }

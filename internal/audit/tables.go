@@ -340,7 +340,7 @@ func (j *judge) table(table Table) (gone int) {
 		default:
 			before = have.id
 			if w, h := want.row(), have.row(); !slices.Equal(w, h) && !(rebuiltSeeds && j.isSeeds(have.id)) {
-				j.problem("ClickHouse: %s row %s says %s, the record %s", table.Name, have.id, strings.Join(h[1:], " "), strings.Join(w[1:], " "))
+				j.problem("ClickHouse: %s row %s has %s, the record %s", table.Name, have.id, strings.Join(h[1:], " "), strings.Join(w[1:], " "))
 			}
 			want.step()
 			have.step()

@@ -54,9 +54,9 @@ func (c *Count) add(n uint64, xor []byte) {
 func (c Count) String() string { return fmt.Sprintf("%d records (XOR %s)", c.N, c.Xor) }
 
 // spanOf sums the positions that the shards report for a topic.
-func (e *Case) spanOf(topic string) (sum Count, first, last map[uint32]int64) {
+func (c *Case) spanOf(topic string) (sum Count, first, last map[uint32]int64) {
 	first, last = make(map[uint32]int64), make(map[uint32]int64)
-	for _, st := range e.Statuses {
+	for _, st := range c.Statuses {
 		s := st.GetSpans()[topic]
 		sum.add(s.GetCount(), s.GetXor())
 		for p, at := range s.GetFirst() {
@@ -72,8 +72,8 @@ func (e *Case) spanOf(topic string) (sum Count, first, last map[uint32]int64) {
 }
 
 // wayOf checks whether the broker still retains every record of the crawl.
-func (e *Case) wayOf(ctx context.Context, broker Broker, topic string) (Topic, error) {
-	_, first, last := e.spanOf(topic)
+func (c *Case) wayOf(ctx context.Context, broker Broker, topic string) (Topic, error) {
+	_, first, last := c.spanOf(topic)
 	for _, p := range slices.Sorted(maps.Keys(first)) {
 		from, end, err := broker.Offsets(ctx, topic, int(p))
 		if err != nil {
@@ -125,14 +125,14 @@ func (j *judge) counts() {
 		said, _, _ := j.spanOf(t.Topic)
 		if t.Way == ByRecords {
 			if found := j.found[t.Topic]; found != said {
-				j.problem("%s has %s of the crawl, crawl.status says %s", t.Topic, found, said)
+				j.problem("%s has %s of the crawl, crawl.status has %s", t.Topic, found, said)
 			}
 			lost := j.unreadable[stored(t.Topic)]
 			said.N -= lost.N
 			said.Xor = schemas.ID(lost.Xor.Xor(said.Xor[:]))
 		}
 		if j.books[t.Topic] != said {
-			j.problem("%s: ClickHouse has %s of the crawl, crawl.status says %s", t.Topic, j.books[t.Topic], said)
+			j.problem("%s: ClickHouse has %s of the crawl, crawl.status has %s", t.Topic, j.books[t.Topic], said)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"forager/internal/platform/analytics"
 	"forager/internal/web/warc"
 	"forager/schemas"
 )
@@ -30,9 +31,10 @@ func largePages(t testing.TB, pages int) *shelf {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.rows = append(s.rows, []any{
-			url, "delivered", uint32(200), .75, .5, []string{"A/B", "C"}, []float64{.7, .2}, fmt.Sprint("Page ", i), "en", uint32(2), "http://via.example/",
-			time.UnixMilli(int64(i)), "segment", uint64(at.Offset), uint64(at.Length),
+		s.rows = append(s.rows, analytics.StoredPage{
+			URL: url, Outcome: "delivered", Status: 200, Relevance: .75, Tempered: .5, Topics: []string{"A/B", "C"}, Posteriors: []float64{.7, .2},
+			Title: fmt.Sprint("Page ", i), Language: "en", Depth: 2, Via: "http://via.example/",
+			Fetched: time.UnixMilli(int64(i)), Object: "segment", Offset: uint64(at.Offset), Length: uint64(at.Length),
 		})
 	}
 	return s
@@ -55,7 +57,7 @@ func BenchmarkJSONLines(b *testing.B) {
 		b.Run(fmt.Sprintf("gzip=%t", o.Gzip), func(b *testing.B) {
 			begun := cpu()
 			for b.Loop() {
-				if n, err := Write(b.Context(), io.Discard, s, s, Selection{Crawl: "c", Outcome: "delivered"}, o); err != nil || n != len(s.rows) {
+				if n, err := Write(b.Context(), io.Discard, s, s, analytics.Selection{Crawl: "c", Outcome: "delivered"}, o); err != nil || n != len(s.rows) {
 					b.Fatal(n, err)
 				}
 			}

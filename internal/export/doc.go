@@ -1,10 +1,9 @@
 // Package export writes the pages of a crawl for other programs: as a WARC/1.1 file, as JSON
 // Lines with their text, or as a list of URLs.
 //
-// A Selection chooses pages of the ClickHouse view pages, in the order in which the crawl applied
-// their verdicts. Write writes them in a Format, Each passes them to a function, Count counts
-// them. The bytes are read from the object store by range, some pages ahead, and checked against
-// their digests; memory holds these few pages only. The same selection of the same crawl gives the
+// An analytics.Selection chooses pages of the ClickHouse view pages, in the order in which the crawl applied
+// their verdicts. Write writes them in a Format, Each passes them to a function. The bytes are read
+// from the object store by range, some pages ahead, and checked against their digests; memory holds these few pages only. The same selection of the same crawl gives the
 // same bytes.
 //
 // The records of a WARC file are those that fetch stored, byte for byte, after a warcinfo record;

@@ -33,7 +33,7 @@ import (
 type shelf struct {
 	segment bytes.Buffer
 	writer  *warc.Writer
-	rows    [][]any
+	rows    []analytics.StoredPage
 	bodies  []string
 	// away makes Range fail for the n-th page.
 	away   func(n int) error
@@ -59,21 +59,22 @@ func newShelf(t interface{ Fatal(...any) }, pages int) *shelf {
 			t.Fatal(err)
 		}
 		s.bodies = append(s.bodies, body)
-		s.rows = append(s.rows, []any{
-			url, "delivered", uint32(200), .75, .5, []string{"A/B", "C"}, []float64{.7, .2}, fmt.Sprint("Page ", i), "en", uint32(2), "http://via.example/",
-			time.UnixMilli(int64(i)), "segment", uint64(at.Offset), uint64(at.Length),
+		s.rows = append(s.rows, analytics.StoredPage{
+			URL: url, Outcome: "delivered", Status: 200, Relevance: .75, Tempered: .5, Topics: []string{"A/B", "C"}, Posteriors: []float64{.7, .2},
+			Title: fmt.Sprint("Page ", i), Language: "en", Depth: 2, Via: "http://via.example/",
+			Fetched: time.UnixMilli(int64(i)), Object: "segment", Offset: uint64(at.Offset), Length: uint64(at.Length),
 		})
 	}
 	return s
 }
 
-func (s *shelf) Each(_ context.Context, sql string, _ analytics.Params, f func([]any) error) error {
+func (s *shelf) Pages(_ context.Context, sel analytics.Selection, f func(*analytics.StoredPage) error) error {
 	for _, row := range s.rows {
-		if strings.HasPrefix(sql, "SELECT url FROM") {
-			row = row[:1]
+		if sel.URLsOnly {
+			row = analytics.StoredPage{URL: row.URL}
 		}
 		s.listed++
-		if err := f(slices.Clone(row)); err != nil {
+		if err := f(&row); err != nil {
 			return err
 		}
 	}
@@ -82,7 +83,7 @@ func (s *shelf) Each(_ context.Context, sql string, _ analytics.Params, f func([
 
 func (s *shelf) Range(_ context.Context, key string, offset, length int64) ([]byte, error) {
 	s.most.Store(max(s.most.Load(), s.out.Add(1)))
-	n := slices.IndexFunc(s.rows, func(row []any) bool { return row[13].(uint64) == uint64(offset) })
+	n := slices.IndexFunc(s.rows, func(row analytics.StoredPage) bool { return row.Offset == uint64(offset) })
 	if s.away != nil {
 		if err := s.away(n); err != nil {
 			return nil, err
@@ -101,7 +102,7 @@ func (s *shelf) write(t *testing.T, format Format, gz bool) []byte {
 	var b bytes.Buffer
 	o := options
 	o.Format, o.Gzip = format, gz
-	n, err := Write(t.Context(), &b, s, s, Selection{Crawl: "c", Outcome: "delivered"}, o)
+	n, err := Write(t.Context(), &b, s, s, analytics.Selection{Crawl: "c", Outcome: "delivered"}, o)
 	if err != nil || n != len(s.rows) {
 		t.Fatalf("%d pages, %v", n, err)
 	}
@@ -136,7 +137,7 @@ func TestWARCIsAWebAgain(t *testing.T) {
 			t.Fatalf("%v, %v, %d URLs", err, a.Damaged(), len(a.URLs()))
 		}
 		for i, row := range s.rows {
-			p, ok, err := a.Lookup(row[0].(string))
+			p, ok, err := a.Lookup(row.URL)
 			if err != nil || !ok || string(p.Body) != s.bodies[i] || p.Status != 200 {
 				t.Fatalf("page %d: %+v, %v", i, p, err)
 			}
@@ -151,7 +152,7 @@ func TestWARCIsAWebAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i < 0 && record.Type != warc.TypeWarcinfo || i >= 0 && record.TargetURI != s.rows[i][0] {
+		if i < 0 && record.Type != warc.TypeWarcinfo || i >= 0 && record.TargetURI != s.rows[i].URL {
 			t.Fatalf("record %d is %s of %s", i, record.Type, record.TargetURI)
 		}
 	}
@@ -187,7 +188,7 @@ func TestLinesTrainACritic(t *testing.T) {
 		for _, n := range page.Tokens {
 			want = append(want, page.Terms[n])
 		}
-		if x.URL != s.rows[i][0] || !slices.Equal(x.Topics, []string{"A/B"}) || x.Posteriors["C"] != .2 || x.Relevance != .75 || !slices.Equal(text.Tokens(nil, x.Text), want) {
+		if x.URL != s.rows[i].URL || !slices.Equal(x.Topics, []string{"A/B"}) || x.Posteriors["C"] != .2 || x.Relevance != .75 || !slices.Equal(text.Tokens(nil, x.Text), want) {
 			t.Errorf("line %d: %s", i, l)
 		}
 	}
@@ -217,7 +218,7 @@ func TestFewPagesAreReadAhead(t *testing.T) {
 	s.out.Store(1) // the first write is the warcinfo record
 	o := options
 	o.Format, o.Gzip = WARC, true
-	if n, err := Write(t.Context(), taker{s, t}, s, s, Selection{Crawl: "c", Outcome: "delivered"}, o); err != nil || n != 2000 {
+	if n, err := Write(t.Context(), taker{s, t}, s, s, analytics.Selection{Crawl: "c", Outcome: "delivered"}, o); err != nil || n != 2000 {
 		t.Fatal(n, err)
 	}
 	if most := s.most.Load(); most > ahead+3 {
@@ -239,7 +240,7 @@ func TestDamagedPages(t *testing.T) {
 		var want, got, lost []string
 		for i, row := range s.rows {
 			if !slices.Contains(bad, i) {
-				want = append(want, row[0].(string))
+				want = append(want, row.URL)
 			}
 		}
 		o := options
@@ -255,7 +256,7 @@ func TestDamagedPages(t *testing.T) {
 			return urls
 		}
 		var b bytes.Buffer
-		n, err := Write(context.Background(), &b, s, s, Selection{Crawl: "c", Outcome: "delivered"}, o)
+		n, err := Write(context.Background(), &b, s, s, analytics.Selection{Crawl: "c", Outcome: "delivered"}, o)
 		first := len(s.rows)
 		if len(bad) > 0 {
 			first = slices.Min(bad)
@@ -265,7 +266,7 @@ func TestDamagedPages(t *testing.T) {
 		}
 		b.Reset()
 		o.Damaged = func(url string, err error) { lost = append(lost, url) }
-		n, err = Write(context.Background(), &b, s, s, Selection{Crawl: "c", Outcome: "delivered"}, o)
+		n, err = Write(context.Background(), &b, s, s, analytics.Selection{Crawl: "c", Outcome: "delivered"}, o)
 		if got = read(b.Bytes()); err != nil || n != len(want) || !slices.Equal(got, want) || len(lost) != len(bad) {
 			rt.Fatalf("%d pages %v, %d left out, %v", n, got, len(lost), err)
 		}
@@ -274,20 +275,20 @@ func TestDamagedPages(t *testing.T) {
 
 func TestDamageIsSeen(t *testing.T) {
 	s := newShelf(t, 3)
-	at := s.rows[1][13].(uint64)
+	at := s.rows[1].Offset
 	s.segment.Bytes()[at+30] ^= 0xff
 	o := options
 	o.Format = WARC
-	n, err := Write(t.Context(), io.Discard, s, s, Selection{Crawl: "c", Outcome: "delivered"}, o)
+	n, err := Write(t.Context(), io.Discard, s, s, analytics.Selection{Crawl: "c", Outcome: "delivered"}, o)
 	if n != 1 || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "http://h1.example/1") {
 		t.Errorf("%d pages, %v", n, err)
 	}
 	s = newShelf(t, 3)
-	s.rows[1][13], s.rows[1][14] = s.rows[2][13], s.rows[2][14] // the position of another page
-	if n, err := Write(t.Context(), io.Discard, s, s, Selection{Crawl: "c", Outcome: "delivered"}, o); n != 1 || !errors.Is(err, ErrDamaged) {
+	s.rows[1].Offset, s.rows[1].Length = s.rows[2].Offset, s.rows[2].Length // the position of another page
+	if n, err := Write(t.Context(), io.Discard, s, s, analytics.Selection{Crawl: "c", Outcome: "delivered"}, o); n != 1 || !errors.Is(err, ErrDamaged) {
 		t.Errorf("%d pages, %v", n, err)
 	}
-	if _, err := Write(t.Context(), io.Discard, s, s, Selection{Crawl: "c", Outcome: "timeout"}, o); err == nil {
+	if _, err := Write(t.Context(), io.Discard, s, s, analytics.Selection{Crawl: "c", Outcome: "timeout"}, o); err == nil {
 		t.Error("a WARC file of pages that were not delivered")
 	}
 }
@@ -305,7 +306,7 @@ func TestAnExportThatIsCalledOff(t *testing.T) {
 	o := options
 	o.Format = URLs
 	o.Format = JSONL
-	n, err := Write(ctx, io.Discard, s, s, Selection{Crawl: "c", Outcome: "delivered"}, o)
+	n, err := Write(ctx, io.Discard, s, s, analytics.Selection{Crawl: "c", Outcome: "delivered"}, o)
 	if !errors.Is(err, context.Canceled) || n > 20 || s.listed > 100 {
 		t.Errorf("%d pages of %d listed, %v", n, s.listed, err)
 	}
@@ -423,7 +424,7 @@ func TestFullDevice(t *testing.T) {
 	for _, format := range []Format{WARC, JSONL, URLs} {
 		o := options
 		o.Format = format
-		n, err := Write(t.Context(), target, s, s, Selection{Crawl: "c", Outcome: "delivered"}, o)
+		n, err := Write(t.Context(), target, s, s, analytics.Selection{Crawl: "c", Outcome: "delivered"}, o)
 		if n != 0 || !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%s: %d pages, %v", format, n, err)
 		}

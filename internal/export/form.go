@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"forager/internal/page/dom"
+	"forager/internal/platform/analytics"
 	"forager/internal/web/warc"
 )
 
@@ -21,7 +22,7 @@ type form interface {
 	end() error
 }
 
-func newForm(w io.Writer, sel *Selection, o *Options) (form, error) {
+func newForm(w io.Writer, sel *analytics.Selection, o *Options) (form, error) {
 	if o.Format == WARC {
 		return newWARC(w, sel, o)
 	}
@@ -42,7 +43,7 @@ type warcFile struct {
 	bare bool
 }
 
-func newWARC(w io.Writer, sel *Selection, o *Options) (*warcFile, error) {
+func newWARC(w io.Writer, sel *analytics.Selection, o *Options) (*warcFile, error) {
 	f := &warcFile{to: w, bare: !o.Gzip}
 	what := fmt.Sprintf("pages of crawl %s with a relevance of %g or more", sel.Crawl, sel.Above)
 	if sel.Topic != "" {
@@ -114,23 +115,23 @@ func (p *page) prepare() {
 
 func (l *lines) page(p *page) error {
 	if l.urls {
-		_, err := io.WriteString(l.to, p.url+"\n")
+		_, err := io.WriteString(l.to, p.URL+"\n")
 		return err
 	}
 	x := line{
-		URL: p.url, Outcome: p.outcome, Status: p.status, Topics: append([]string{}, p.topics[:min(1, len(p.topics))]...), Relevance: p.relevance, Tempered: p.tempered,
-		Title: p.title, Language: p.language, Depth: p.depth, Via: p.via, FetchedAt: p.fetched.UTC(),
+		URL: p.URL, Outcome: p.Outcome, Status: p.Status, Topics: append([]string{}, p.Topics[:min(1, len(p.Topics))]...), Relevance: p.Relevance, Tempered: p.Tempered,
+		Title: p.Title, Language: p.Language, Depth: p.Depth, Via: p.Via, FetchedAt: p.Fetched.UTC(),
 	}
-	for i, t := range p.topics {
+	for i, t := range p.Topics {
 		if x.Posteriors == nil {
 			x.Posteriors = make(map[string]float64)
 		}
-		x.Posteriors[t] = p.posteriors[i]
+		x.Posteriors[t] = p.Posteriors[i]
 	}
 	x.Text, x.Digest = p.text, p.digest
 	b, err := json.Marshal(x)
 	if err != nil {
-		return fmt.Errorf("page %s: %w", p.url, err)
+		return fmt.Errorf("page %s: %w", p.URL, err)
 	}
 	_, err = l.to.Write(append(b, '\n'))
 	return err

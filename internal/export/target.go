@@ -44,8 +44,8 @@ func Create(ctx context.Context, path string, replace bool) (*Target, error) {
 	case err == nil && !replace:
 		return nil, errExists(path)
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a symbolic link remains one
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // a symbolic link remains one
 	}
 	var f *os.File
 	done, err := progress.Leave(ctx, func() (func(), error) {
@@ -60,7 +60,7 @@ func Create(ctx context.Context, path string, replace bool) (*Target, error) {
 		mode = info.Mode().Perm()
 	}
 	if err := f.Chmod(mode); err != nil {
-		f.Close()
+		_ = f.Close()
 		os.Remove(f.Name())
 		done()
 		return nil, err
@@ -121,7 +121,7 @@ func (t *Target) name() error {
 // Abort removes an incomplete file.
 func (t *Target) Abort() {
 	if t.file != nil {
-		t.file.Close()
+		_ = t.file.Close()
 	}
 	if !t.Streaming() {
 		os.Remove(t.file.Name())

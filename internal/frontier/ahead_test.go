@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 	"forager/schemas"
 )
 
@@ -13,22 +16,22 @@ import (
 // concurrently with the slices is out of date by up to two of them.
 func TestAheadScoresAsOneByOne(t *testing.T) {
 	for _, memory := range []int{1, 500 << 10, DefaultMemory} {
-		t.Run(fmt.Sprint(memory), func(t *testing.T) { testAhead(t, NewMemory(), memory) })
+		t.Run(fmt.Sprint(memory), func(t *testing.T) { testAhead(t, storage.NewMemory(), memory) })
 	}
 	t.Run("committed", func(t *testing.T) { testAhead(t, shippedFor(t), 500<<10) })
 }
 
-func testAhead(t *testing.T, store Store, memory int) {
+func testAhead(t *testing.T, store storage.Store, memory int) {
 	b := newBench(t, store, schemas.Ranker_RANKER_APPRENTICE)
 	b.shard.SetMemory(memory)
 	for range 800 {
 		b.page(t)
 	}
 	commit(t, store)
-	slices, beside := 0, 0
+	slices, meanwhile := 0, 0
 	for _, version := range []string{"a", "b"} {
 		m := b.model(t)
-		if err := b.shard.SetModel(version, m, b.shard.newest.pages+1); err != nil {
+		if err := b.shard.SetModel(version, m, b.shard.rescorer.Newest.Pages+1); err != nil {
 			t.Fatal(err)
 		}
 		for more := true; more; {
@@ -36,8 +39,8 @@ func testAhead(t *testing.T, store Store, memory int) {
 			if more, err = b.shard.Rescore(400); err != nil {
 				t.Fatal(err)
 			}
-			if at := b.shard.stretch; at != nil && at.next != nil && at.next.done > 0 {
-				beside++
+			if at := b.shard.rescorer.Stretch; at != nil && at.Next != nil && at.Next.Done > 0 {
+				meanwhile++
 			}
 			if slices++; slices%4 == 0 {
 				b.page(t)
@@ -48,33 +51,33 @@ func testAhead(t *testing.T, store Store, memory int) {
 		}
 		compareScores(t, b.shard, m)
 	}
-	if memory == 500<<10 && beside < 10 {
-		t.Errorf("after %d slices a stretch was scored beside another one", beside)
+	if memory == 500<<10 && meanwhile < 10 {
+		t.Errorf("after %d slices a stretch was scored during another one", meanwhile)
 	}
 }
 
 // compareScores compares the scores of all queued entries with those of their links scored one by one.
-func compareScores(t *testing.T, s *Shard, m Model) {
+func compareScores(t *testing.T, s *Shard, m place.Model) {
 	queued, several := 0, 0
-	for ordinal := uint64(1); ordinal <= s.c.entries; ordinal++ {
-		e, err := s.entry(ordinal)
+	for ordinal := uint64(1); ordinal <= s.state.Counters.Entries; ordinal++ {
+		e, err := s.state.Entry(ordinal)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.state != stateQueued || e.places[0].Pinned {
+		if e.State != state.Queued || e.Places[0].Pinned {
 			continue
 		}
-		links, err := s.links(e)
+		links, err := s.state.Links(e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		best := -1.
 		for i := range links {
-			p, err := s.pageOf(&links[i])
+			p, err := s.pages.PageOf(&links[i])
 			if err != nil {
 				t.Fatal(err)
 			}
-			features, err := s.features(p, &links[i])
+			features, err := s.places.Features(p, &links[i])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,18 +87,18 @@ func compareScores(t *testing.T, s *Shard, m Model) {
 		if len(links) > 1 {
 			several++
 		}
-		if e.places[0].Score != best {
-			t.Fatalf("%s scores %v in the pass and %v by its links", e.url, e.places[0].Score, best)
+		if e.Places[0].Score != best {
+			t.Fatalf("%s scores %v in the pass and %v by its links", e.URL, e.Places[0].Score, best)
 		}
 	}
 	if queued < 100 || several < 20 {
-		t.Fatalf("%d entries, %d of several links: the test says nothing", queued, several)
+		t.Fatalf("%d entries, %d of several links: the test is void", queued, several)
 	}
 }
 
 // TestSweepPlacesAhead: of the entries that have all links in their values, none is left to be scored when it is moved.
 func TestSweepPlacesAhead(t *testing.T) {
-	b := newBench(t, NewMemory(), schemas.Ranker_RANKER_APPRENTICE)
+	b := newBench(t, storage.NewMemory(), schemas.Ranker_RANKER_APPRENTICE)
 	for range 100 {
 		b.page(t)
 	}
@@ -104,28 +107,28 @@ func TestSweepPlacesAhead(t *testing.T) {
 	if err := s.SetModel("a", b.model(t), 1); err != nil {
 		t.Fatal(err)
 	}
-	for several := 0; s.c.swept < s.c.entries; {
-		if _, err := s.readyStretch(); err != nil {
+	for several := 0; s.state.Counters.Swept < s.state.Counters.Entries; {
+		if _, err := s.rescorer.ReadyStretch(); err != nil {
 			t.Fatal(err)
 		}
-		behind := s.c.swept
-		moves, err := s.sweepEntries(100)
+		behind := s.state.Counters.Swept
+		moves, err := s.rescorer.SweepEntries(100)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range moves {
-			if m.value == nil && !m.e.more {
-				t.Fatalf("entry %d with %d links was not placed ahead", m.e.ordinal, len(m.e.links))
+			if m.Value == nil && !m.Entry.More {
+				t.Fatalf("entry %d with %d links was not placed ahead", m.Entry.Ordinal, len(m.Entry.Links))
 			}
-			if len(m.e.links) > 1 {
+			if len(m.Entry.Links) > 1 {
 				several++
 			}
 		}
-		if err := s.moveBeside(moves, behind); err != nil {
+		if err := s.rescorer.MoveBeside(moves, behind); err != nil {
 			t.Fatal(err)
 		}
-		if s.c.swept == s.c.entries && several < 100 {
-			t.Fatalf("%d entries of several links: the test says nothing", several)
+		if s.state.Counters.Swept == s.state.Counters.Entries && several < 100 {
+			t.Fatalf("%d entries of several links: the test is void", several)
 		}
 	}
 }

@@ -7,10 +7,33 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/queue"
+	"forager/internal/frontier/rescore"
+	"forager/internal/frontier/state"
+	"forager/internal/rank/linkfeature"
 	"forager/internal/web/scope"
 	"forager/internal/web/weburl"
 	"forager/schemas"
 )
+
+// applier applies verdicts and other records of link.found.
+type applier struct {
+	cfg      *settings
+	state    *state.Records
+	pages    *state.Pages
+	hosts    *queue.Hosts
+	queues   *queue.Queues
+	waits    *queue.Waits
+	places   *place.Placer
+	prefetch *rescore.Prefetcher
+	arms     *arms
+	flights  *flights
+	pace     *pace
+	peers    *peers
+	renewal  *renewal
+	ledger   *ledger
+}
 
 // Apply takes a record of link.found: a verdict on u with the links of u, a virtual page of seeds, a request for a replay or a
 // retry, or a record of another shard. Records are applied in the order of their partition; a verdict on no request in flight is a
@@ -19,56 +42,54 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	if err := s.usable(); err != nil {
 		return Effects{}, err
 	}
-	if rec.GetCrawl() != s.name.Crawl || rec.GetShard() != s.name.Shard {
+	if rec.GetCrawl() != s.state.Name.Crawl || rec.GetShard() != s.state.Name.Shard {
 		return Effects{}, fmt.Errorf("frontier: a record of %s came to shard %d of %s",
-			schemas.ShardKey(rec.GetCrawl(), rec.GetShard()), s.name.Shard, s.name.Crawl)
+			schemas.ShardKey(rec.GetCrawl(), rec.GetShard()), s.state.Name.Shard, s.state.Name.Crawl)
 	}
 	var effects Effects
 	var err error
-	m := s.prepared[rec]
-	s.sends, s.settling = nil, s.await(m)
-	delete(s.prepared, rec)
-	if m != nil && m.panicked != nil {
-		return Effects{}, m.panicked
+	if err := s.prefetch.Begin(rec); err != nil {
+		return Effects{}, err
 	}
-	s.takeTables(s.settling)
+	s.peers.sends = nil
 	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
-		effects.Settled, err = s.applyNote(rec)
+		effects.Settled, err = s.applier.applyNote(rec)
 	} else {
-		err = s.applyNamed(rec, unixMilli(now), &effects)
+		err = s.applier.applyNamed(rec, unixMilli(now), &effects)
 	}
 	if err == nil {
-		err = s.placeTouched()
+		err = s.places.PlaceTouched()
 	}
 	if err == nil && !effects.Duplicate {
-		err = s.observe(rec)
+		err = s.learners.observe(rec)
 	}
 	if err != nil {
 		return Effects{}, err
 	}
-	effects.Sent, s.settling = s.sends, nil
+	effects.Sent = s.peers.sends
+	s.prefetch.End()
 	if effects.Duplicate {
-		s.c.duplicates++
+		s.state.Counters.Duplicates++
 	}
 	return effects, s.save()
 }
 
 // applyNamed takes a record that has an id.
-func (s *Shard) applyNamed(rec *schemas.LinkFound, now int64, effects *Effects) error {
+func (ap *applier) applyNamed(rec *schemas.LinkFound, now int64, effects *Effects) error {
 	id, err := schemas.ParseID(rec.GetId())
 	if err != nil {
 		return fmt.Errorf("frontier: verdict on %s: %w", rec.GetUrl(), err)
 	}
 	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_LINKS {
-		effects.Settled, effects.Duplicate, err = s.applyForeign(id, rec)
+		effects.Settled, effects.Duplicate, err = ap.applyForeign(id, rec)
 	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
-		effects.Duplicate, err = s.applySeeds(id, rec)
+		effects.Duplicate, err = ap.applySeeds(id, rec)
 	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_RETRY_FAILED {
-		effects.Duplicate, err = s.applyRetryFailed(id)
+		effects.Duplicate, err = ap.applyRetryFailed(id)
 	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
-		effects.Duplicate, err = s.applyReplay(id, rec)
-	} else if f, ok := s.flights[id]; ok {
-		effects.Settled, err = s.applyVerdict(id, f, rec, now)
+		effects.Duplicate, err = ap.applyReplay(id, rec)
+	} else if f, ok := ap.flights.byID[id]; ok {
+		effects.Settled, err = ap.applyVerdict(id, f, rec, now)
 	} else {
 		effects.Duplicate = true
 	}
@@ -79,28 +100,19 @@ func (s *Shard) applyNamed(rec *schemas.LinkFound, now int64, effects *Effects) 
 }
 
 // applySeeds takes a virtual page of seeds, once.
-func (s *Shard) applySeeds(id schemas.ID, rec *schemas.LinkFound) (duplicate bool, err error) {
-	if duplicate, err := s.once(id); err != nil || duplicate {
+func (ap *applier) applySeeds(id schemas.ID, rec *schemas.LinkFound) (duplicate bool, err error) {
+	if duplicate, err := ap.state.Once(id); err != nil || duplicate {
 		return duplicate, err
 	}
-	s.c.clock++
-	s.c.seeds++
-	s.c.spans[spanFound].add(id)
-	_, err = s.applyLinks(&page{number: s.c.clock, seeds: true}, nil, 0, rec)
+	ap.state.Counters.Clock++
+	ap.state.Counters.Seeds++
+	ap.state.Counters.Spans[state.SpanFound].Add(id)
+	_, err = ap.applyLinks(&state.Page{Number: ap.state.Counters.Clock, Seeds: true}, nil, 0, rec)
 	return false, err
 }
 
-// once reports whether a record without a request was applied before, and notes it as applied.
-func (s *Shard) once(id schemas.ID) (duplicate bool, err error) {
-	key := s.keys.id(kindSeeds, id)
-	if _, ok, err := s.store.Get(key); err != nil || ok {
-		return ok, err
-	}
-	return false, s.store.Set(key, nil)
-}
-
 // applyVerdict takes the verdict on a request in flight.
-func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, now int64) ([]*schemas.LeapSettled, error) {
+func (ap *applier) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, now int64) ([]*schemas.LeapSettled, error) {
 	outcome, raw, tempered := rec.GetOutcome(), rec.GetJudgement().GetRaw(), rec.GetJudgement().GetTempered()
 	consequence, known := schemas.Outcomes[outcome]
 	if !known {
@@ -109,32 +121,32 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	if consequence.Page && (rec.GetJudgement() == nil || !probability(raw) || !probability(tempered) || !probability(rec.GetJudgement().GetCalibrated())) {
 		return nil, fmt.Errorf("a delivered page needs a judgement of numbers in [0,1], not %v", rec.GetJudgement())
 	}
-	s.c.clock++
-	s.c.spans[spanFound].add(id)
-	s.c.outcomes[outcome]++
+	ap.state.Counters.Clock++
+	ap.state.Counters.Spans[state.SpanFound].Add(id)
+	ap.state.Counters.Outcomes[outcome]++
 	if consequence.Page {
-		s.c.pages++
-		s.c.raw += raw
-		s.c.tempered += tempered
-		if err := s.noteTarget(raw); err != nil {
+		ap.state.Counters.Pages++
+		ap.state.Counters.Raw += raw
+		ap.state.Counters.Tempered += tempered
+		if err := ap.renewal.noteTarget(raw); err != nil {
 			return nil, err
 		}
 	}
 	if consequence.Request {
-		s.c.requests++
+		ap.state.Counters.Requests++
 	}
 	queries := uint64(rec.GetJudgement().GetBacklinks().GetQueries())
-	s.c.queries += queries
-	s.c.requests += queries
+	ap.state.Counters.Queries += queries
+	ap.state.Counters.Requests += queries
 	if consequence.Unreachable == schemas.UnreachableNothing { // else its latency is not that of the loop
-		if err := s.measure(now, now-f.at); err != nil {
+		if err := ap.pace.measure(now, now-f.at); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.reach(f.host, rec, now); err != nil {
+	if err := ap.waits.Reach(f.host, rec, now); err != nil {
 		return nil, err
 	}
-	e, err := s.land(id, f, schemas.Deferred(outcome))
+	e, err := ap.flights.land(id, f, schemas.Deferred(outcome))
 	if err != nil {
 		return nil, err
 	}
@@ -142,11 +154,11 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	switch {
 	case e == nil: // the URL went on without this attempt
 	case outcome == schemas.Outcome_OUTCOME_REDIRECTED:
-		settled, err = s.redirect(e, rec.GetRedirect())
-	case consequence.Retry && (!consequence.Request || e.tries+1 < s.limits.attempts):
-		err = s.again(e, rec, consequence.Request, now)
+		settled, err = ap.redirect(e, rec.GetRedirect())
+	case consequence.Retry && (!consequence.Request || e.Tries+1 < ap.cfg.limits.attempts):
+		err = ap.again(e, rec, consequence.Request, now)
 	default:
-		settled, err = s.finish(e, rec)
+		settled, err = ap.finish(e, rec)
 	}
 	if err != nil || len(settled) == 0 && !consequence.Page {
 		return nil, err
@@ -158,7 +170,7 @@ func (s *Shard) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, n
 	}
 	tellShadows(&request, rec, settled)
 	if consequence.Page {
-		settled = append(settled, s.boundaries(request.GetModels())...)
+		settled = append(settled, ap.ledger.boundaries(request.GetModels())...)
 	}
 	return settled, nil
 }
@@ -170,61 +182,61 @@ func probability(p float64) bool { return p >= 0 && p <= 1 }
 
 // finish gives the entry its final outcome, applies the links of a delivered page and settles
 // the leaps into it.
-func (s *Shard) finish(e *entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
-	e.state, e.outcome, e.places = stateFinal, rec.GetOutcome(), nil
-	e.unmark()
+func (ap *applier) finish(e *state.Entry, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
+	e.State, e.Outcome, e.Places = state.Final, rec.GetOutcome(), nil
+	e.Unmark()
 	var settled []*schemas.LeapSettled
-	if e.outcome == schemas.Outcome_OUTCOME_DELIVERED {
+	if e.Outcome == schemas.Outcome_OUTCOME_DELIVERED {
 		j := rec.GetJudgement()
-		e.raw, e.tempered = j.GetRaw(), j.GetTempered()
+		e.Raw, e.Tempered = j.GetRaw(), j.GetTempered()
 		// Stored before the links are applied: one of them may be an alias of this page.
-		if err := s.saveEntry(e); err != nil {
+		if err := ap.state.SaveEntry(e); err != nil {
 			return nil, err
 		}
-		if err := s.noteSince(e); err != nil {
+		if err := ap.pages.NoteSince(e); err != nil {
 			return nil, err
 		}
-		if err := s.credit(e, j); err != nil {
+		if err := ap.arms.credit(e, j); err != nil {
 			return nil, err
 		}
-		p := &page{number: s.c.clock, url: e.url, raw: e.raw, tempered: e.tempered, calibrated: j.GetCalibrated(), bestIsFocus: j.GetBestIsFocus()}
+		p := &state.Page{Number: ap.state.Counters.Clock, URL: e.URL, Raw: e.Raw, Tempered: e.Tempered, Calibrated: j.GetCalibrated(), BestIsFocus: j.GetBestIsFocus()}
 		var err error
-		if settled, err = s.applyLinks(p, e, e.depth+1, rec); err != nil {
+		if settled, err = ap.applyLinks(p, e, e.Depth+1, rec); err != nil {
 			return nil, err
 		}
 	}
-	own, err := s.settle(e)
+	own, err := ap.ledger.settle(e)
 	return append(settled, own...), err
 }
 
 // applyLinks takes the links of a page; depth is that of their targets; u is the page's entry, nil for a
 // page of seeds or of another shard. Links to hosts of other shards are sent there.
-func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
+func (ap *applier) applyLinks(p *state.Page, u *state.Entry, depth uint32, rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
 	links := rec.GetLinks()
 	if err := Fit(rec); err != nil {
 		return nil, err
 	}
-	p.guidance = guidanceOf(rec)
+	p.Guidance = guidanceOf(rec)
 	others := make(map[uint32]*outbound)
-	if err := s.addPage(p, rec.GetTable()); err != nil {
+	if err := ap.openPage(p, rec); err != nil {
 		return nil, err
 	}
-	if err := s.addSiblings(p, links); err != nil {
+	if err := ap.addSiblings(p, links); err != nil {
 		return nil, err
 	}
 	var settled []*schemas.LeapSettled
 	once := make(map[string]bool, len(links))
 	for i, l := range links {
-		if once[l.GetUrl()] || (u != nil && l.GetUrl() == u.url) {
+		if once[l.GetUrl()] || (u != nil && l.GetUrl() == u.URL) {
 			continue
 		}
 		once[l.GetUrl()] = true
-		if k := s.shardOf(l.GetUrl()); k != s.name.Shard {
-			others[k] = others[k].with(l, uint32(i), anchorOf(rec, i))
+		if k := ap.peers.shardOf(l.GetUrl()); k != ap.state.Name.Shard {
+			others[k] = others[k].with(l, uint32(i), state.AnchorOf(rec, i))
 			continue
 		}
-		leap, err := s.applyLink(p, u, l, &link{
-			page: p.number, index: uint32(i), first: l.GetFirstLeaf(), last: l.GetLastLeaf(), anchor: anchorOf(rec, i),
+		leap, err := ap.applyLink(p, u, l, &state.Link{
+			Page: p.Number, Index: uint32(i), First: l.GetFirstLeaf(), Last: l.GetLastLeaf(), Anchor: state.AnchorOf(rec, i),
 		}, depth)
 		if err != nil {
 			return nil, fmt.Errorf("link to %s: %w", l.GetUrl(), err)
@@ -232,151 +244,230 @@ func (s *Shard) applyLinks(p *page, u *entry, depth uint32, rec *schemas.LinkFou
 		if leap != nil {
 			settled = append(settled, leap)
 		}
-		if err := s.evictHosts(); err != nil {
+		if err := ap.hosts.EvictHosts(); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.sendLinks(p, others, depth, rec); err != nil {
+	if err := ap.peers.sendLinks(p, others, depth, rec); err != nil {
 		return nil, err
 	}
-	if err := s.addSiblings(p, links); err != nil {
+	if err := ap.addSiblings(p, links); err != nil {
 		return nil, err
 	}
-	return settled, s.keepPage(p)
+	return settled, ap.pages.KeepPage(p)
+}
+
+// openPage adds a page with the leaf table of its record.
+func (ap *applier) openPage(p *state.Page, rec *schemas.LinkFound) error {
+	if p.Seeds {
+		return ap.pages.AddPage(p, nil)
+	}
+	if t := ap.prefetch.Table(); t != nil {
+		return ap.pages.AddPage(p, t)
+	}
+	t, err := linkfeature.Open(rec.GetTable())
+	if err != nil {
+		return fmt.Errorf("frontier: page %d (%s): %w", p.Number, p.URL, err)
+	}
+	return ap.pages.AddPage(p, t)
 }
 
 // applyLink takes one link: it is refused, settled at once, or added to its target's entry.
-func (s *Shard) applyLink(p *page, u *entry, found *schemas.Link, l *link, depth uint32) (*schemas.LeapSettled, error) {
-	if reason := s.scope.Check(found.GetUrl(), depth); reason != "" {
-		s.c.refused[reason]++
+func (ap *applier) applyLink(p *state.Page, u *state.Entry, found *schemas.Link, l *state.Link, depth uint32) (*schemas.LeapSettled, error) {
+	if reason := ap.cfg.scope.Check(found.GetUrl(), depth); reason != "" {
+		ap.state.Counters.Refused[reason]++
 		return nil, nil
 	}
-	named, err := s.foundAhead(found.GetUrl(), l, s.settling)
+	named, err := ap.prefetch.FoundAhead(found.GetUrl(), l)
 	if err != nil {
 		return nil, err
 	}
-	if !p.seeds {
-		s.scoredAhead(l, s.settling)
+	if !p.Seeds {
+		ap.prefetch.ScoredAhead(l)
 	}
 	if named == nil {
-		return nil, s.applyNew(p, found.GetUrl(), depth, l)
+		return nil, ap.applyNew(p, found.GetUrl(), depth, l)
 	}
-	e, err := s.resolve(named)
+	e, err := ap.state.Resolve(named)
 	if err != nil {
 		return nil, err
 	}
 	if e != named {
-		l.alias = named.ordinal
+		l.Alias = named.Ordinal
 	}
-	if u != nil && e.ordinal == u.ordinal {
+	if u != nil && e.Ordinal == u.Ordinal {
 		return nil, nil // an alias of u: the page links to itself
 	}
-	return s.join(e, p, l, depth, 0)
+	return ap.join(e, p, l, depth, 0)
 }
 
 // join adds a link to an entry that is known: the link is settled at once if the entry is final, and
 // sent on if the entry redirected to another shard. moves is how often the link was sent on already.
-func (s *Shard) join(e *entry, p *page, l *link, depth, moves uint32) (*schemas.LeapSettled, error) {
-	switch e.state {
-	case stateFinal:
+func (ap *applier) join(e *state.Entry, p *state.Page, l *state.Link, depth, moves uint32) (*schemas.LeapSettled, error) {
+	switch e.State {
+	case state.Final:
 		if moves > 0 {
-			return s.settleNow(p, l, e)
+			return ap.ledger.settleNow(p, l, e)
 		}
-		return s.settleLate(p, l, e)
-	case stateMoved:
-		return s.move(e, p, l, depth, moves)
+		return ap.ledger.settleLate(p, l, e)
+	case state.Moved:
+		return ap.move(e, p, l, depth, moves)
 	}
-	return nil, s.addLink(e, p, l, depth)
+	return nil, ap.addLink(e, p, l, depth)
 }
 
 // applyNew enters a URL that was not seen before.
-func (s *Shard) applyNew(p *page, url string, depth uint32, l *link) error {
-	e, err := s.admit(url, depth, 0)
+func (ap *applier) applyNew(p *state.Page, url string, depth uint32, l *state.Link) error {
+	e, err := ap.admit(url, depth, 0)
 	if err != nil || e == nil {
 		return err
 	}
-	return s.enter(e, p, l)
+	return ap.enter(e, p, l)
 }
 
 // enter queues an entry just discovered by its first link.
-func (s *Shard) enter(e *entry, p *page, l *link) error {
-	if _, err := s.keepLink(e, p, l); err != nil {
+func (ap *applier) enter(e *state.Entry, p *state.Page, l *state.Link) error {
+	if _, err := ap.keepLink(e, p, l); err != nil {
 		return err
 	}
-	if adopted, err := s.adopt(e); err != nil || adopted {
+	if adopted, err := ap.flights.adopt(e); err != nil || adopted {
 		return err
 	}
-	e.places = s.noPlaces(nil)
-	if err := s.addPlace(e, p, l); err != nil {
+	e.Places = ap.places.NoPlaces(nil)
+	if err := ap.places.AddPlace(e, p, l); err != nil {
 		return err
 	}
-	s.countGate(e)
-	return s.queuePlaced(e)
+	ap.countGate(e)
+	return ap.queuePlaced(e)
 }
 
 // admit discovers a URL unless its host has reached its cap; then the entry is nil.
-func (s *Shard) admit(url string, depth, hops uint32) (*entry, error) {
-	if s.limits.hostCap > 0 && len(s.unplaced[url]) == 0 {
-		h, err := s.knownHost(weburl.Host(url))
+func (ap *applier) admit(url string, depth, hops uint32) (*state.Entry, error) {
+	if ap.cfg.limits.hostCap > 0 && len(ap.flights.unplaced[url]) == 0 {
+		h, err := ap.hosts.KnownHost(weburl.Host(url))
 		if err != nil {
 			return nil, err
 		}
-		if h != nil && s.full(h) {
-			s.c.refused[scope.HostCap]++
+		if h != nil && ap.flights.full(h) {
+			ap.state.Counters.Refused[scope.HostCap]++
 			return nil, nil
 		}
 	}
-	return s.discover(url, depth, hops)
+	return ap.hosts.Discover(url, depth, hops)
 }
 
 // addLink adds a link to an entry that is known and not final.
-func (s *Shard) addLink(e *entry, p *page, l *link, depth uint32) error {
-	changed, err := s.keepLink(e, p, l)
+func (ap *applier) addLink(e *state.Entry, p *state.Page, l *state.Link, depth uint32) error {
+	changed, err := ap.keepLink(e, p, l)
 	if err != nil {
 		return err
 	}
-	changed = changed || depth < e.depth
-	e.depth = min(depth, e.depth)
-	if e.state != stateQueued {
+	changed = changed || depth < e.Depth
+	e.Depth = min(depth, e.Depth)
+	if e.State != state.Queued {
 		if changed {
-			return s.saveEntry(e)
+			return ap.state.SaveEntry(e)
 		}
 		return nil
 	}
-	s.before = append(s.before[:0], e.places...)
-	if s.fresh(e) {
-		err = s.addPlace(e, p, l)
+	ap.places.Before = append(ap.places.Before[:0], e.Places...)
+	if ap.places.Fresh(e) {
+		err = ap.places.AddPlace(e, p, l)
 	} else {
-		err = s.place(e)
+		err = ap.places.Place(e)
 	}
 	if err != nil {
 		return err
 	}
-	s.countGate(e)
-	if !changed && slices.Equal(s.before, e.places) {
+	ap.countGate(e)
+	if !changed && slices.Equal(ap.places.Before, e.Places) {
 		return nil
 	}
-	if err := s.requeue(e, s.before); err != nil {
+	if err := ap.queues.Requeue(e, ap.places.Before); err != nil {
 		return err
 	}
-	return s.saveEntry(e)
+	return ap.state.SaveEntry(e)
 }
 
 // keepLink keeps a link until its target is final, and reports whether the entry must be saved now.
-func (s *Shard) keepLink(e *entry, p *page, l *link) (changed bool, err error) {
-	p.pending++
-	if !p.seeds {
-		s.c.links++
+func (ap *applier) keepLink(e *state.Entry, p *state.Page, l *state.Link) (changed bool, err error) {
+	p.Pending++
+	if !p.Seeds {
+		ap.state.Counters.Links++
 	}
-	if s.expands && p == s.applying {
-		s.targets = append(s.targets, e.ordinal)
+	if ap.places.Expands && p == ap.pages.Applying {
+		ap.pages.Targets = append(ap.pages.Targets, e.Ordinal)
 	}
-	return s.saveLink(e, l)
+	return ap.state.SaveLink(e, l)
 }
 
 // countGate counts a link whose target is still in no policy's queue.
-func (s *Shard) countGate(e *entry) {
-	if !slices.ContainsFunc(e.places, func(p placed) bool { return p.In }) {
-		s.c.refused[scope.Gate]++
+func (ap *applier) countGate(e *state.Entry) {
+	if !slices.ContainsFunc(e.Places, func(p state.Placed) bool { return p.In }) {
+		ap.state.Counters.Refused[scope.Gate]++
+	}
+}
+
+// queue places an unvisited entry by all its links and puts it into the queues, or into
+// flight if its next attempt is known to be dispatched already. It stores the entry.
+func (ap *applier) queue(e *state.Entry) error {
+	adopted, err := ap.flights.adopt(e)
+	if err != nil || adopted {
+		return err
+	}
+	if err := ap.places.Place(e); err != nil {
+		return err
+	}
+	return ap.queuePlaced(e)
+}
+
+// queuePlaced is queue for an entry whose places are made.
+func (ap *applier) queuePlaced(e *state.Entry) error {
+	e.State = state.Queued
+	if err := ap.queues.Enqueue(e); err != nil {
+		return err
+	}
+	return ap.state.SaveEntry(e)
+}
+
+// addSiblings stores the links of a page that lead to URLs that were seen. It is called before the links are applied, and
+// again afterwards, when all that the crawl takes are seen.
+func (ap *applier) addSiblings(p *state.Page, links []*schemas.Link) error {
+	if !ap.places.Families.Cocitation() || p.Seeds {
+		return nil
+	}
+	var all []state.Sibling
+	once := make(map[string]bool, len(links))
+	for i, l := range links {
+		if url := l.GetUrl(); url != p.URL && !once[url] && ap.peers.shardOf(url) == ap.state.Name.Shard {
+			once[url] = true
+			e, err := ap.state.Seen(url)
+			if err != nil {
+				return err
+			}
+			if e != nil {
+				all = append(all, state.Sibling{Index: uint32(i), First: l.GetFirstLeaf(), Last: l.GetLastLeaf(), Ordinal: e.Ordinal})
+			}
+		}
+	}
+	return ap.pages.StoreSiblings(p, all)
+}
+
+// wakeEntries queues the entries whose wait is over.
+func (ap *applier) wakeEntries(now int64) error {
+	for {
+		e, err := ap.waits.Due(now)
+		if err != nil || e == nil {
+			return err
+		}
+		if err := ap.waits.StopWaiting(e); err != nil {
+			return err
+		}
+		if err := ap.queue(e); err != nil {
+			return err
+		}
+		if err := ap.hosts.EvictHosts(); err != nil {
+			return err
+		}
 	}
 }

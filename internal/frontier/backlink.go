@@ -14,41 +14,42 @@ import (
 // (docs/decisions/0107).
 
 // hold adds a request in flight, and the query that it may cost.
-func (s *Shard) hold(id schemas.ID, f *flight) {
-	s.flights[id] = f
+func (fs *flights) hold(id schemas.ID, f *flight) {
+	fs.byID[id] = f
 	if f.asks {
-		s.asking++
+		fs.asking++
 	}
 }
 
 // release removes a request in flight.
-func (s *Shard) release(id schemas.ID, f *flight) {
-	delete(s.flights, id)
+func (fs *flights) release(id schemas.ID, f *flight) {
+	delete(fs.byID, id)
 	if f.asks {
-		s.asking--
+		fs.asking--
 	}
 }
 
 // roomFor reports whether n more requests may be charged, in addition to what those in flight may cost.
-func (s *Shard) roomFor(n uint64) bool {
-	used := s.c.requests + uint64(len(s.flights)) + s.asking
-	if s.limits.shards > 1 {
-		return used+n <= s.lease.GetLease().GetRequests()
+func (ds *dispatcher) roomFor(n uint64) bool {
+	used := ds.state.Counters.Requests + uint64(len(ds.flights.byID)) + ds.flights.asking
+	if ds.cfg.limits.shards > 1 {
+		return used+n <= ds.peers.lease.GetLease().GetRequests()
 	}
-	return s.limits.requests == 0 || used+n <= s.limits.requests
+	return ds.cfg.limits.requests == 0 || used+n <= ds.cfg.limits.requests
 }
 
-// mayAsk reports whether the source of backlinks may be queried about one more page. Each shard has its part of the ration.
-func (s *Shard) mayAsk() bool {
-	if s.ctl.GetBacklinks().GetSource() == "" {
-		return false
-	}
-	n := uint64(s.limits.shards)
-	part := s.limits.queries / n
-	if uint64(s.name.Shard) < s.limits.queries%n {
+// mayQuery returns the source of backlinks if it may be queried about one more page, else "". Each shard has its part of the ration.
+func (ds *dispatcher) mayQuery() (source string) {
+	source = ds.cfg.ctl.GetBacklinks().GetSource()
+	n := uint64(ds.cfg.limits.shards)
+	part := ds.cfg.limits.queries / n
+	if uint64(ds.state.Name.Shard) < ds.cfg.limits.queries%n {
 		part++
 	}
-	return s.c.queries+s.asking < part && s.roomFor(2)
+	if ds.state.Counters.Queries+ds.flights.asking >= part || !ds.roomFor(2) {
+		return ""
+	}
+	return source
 }
 
 // allows reports whether a request in the log lets the source of backlinks be queried.

@@ -65,8 +65,8 @@ func TestQueriesAreReservedAndCharged(t *testing.T) {
 	s.ended(EndRequests)
 }
 
-// TestNoQueryWithoutRoom: the last request of a budget is a page's.
-func TestNoQueryWithoutRoom(t *testing.T) {
+// TestNoQueryBeyondTheBudget: the last request of a budget is a page's.
+func TestNoQueryBeyondTheBudget(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) {
 		c.Policies[0].Ranker, c.Policies[0].Guide = schemas.Ranker_RANKER_GUIDE, "layers/1"
 		c.Window, c.Budget = 10, &schemas.Budget{Requests: 3}
@@ -75,7 +75,7 @@ func TestNoQueryWithoutRoom(t *testing.T) {
 	s.seed(onA("a"), onA("b"), onA("c"))
 	s.want(s.dispatch(9), onA("a"), onA("b"))
 	if s.asksFor(onA("a")) == "" || s.asksFor(onA("b")) != "" {
-		t.Error("the budget of 3 should have room for two requests and one query")
+		t.Error("the budget of 3 should suffice for two requests and one query")
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/web/scope"
@@ -15,7 +17,7 @@ import (
 // bench is a crawl of made-up pages: linksPerPage links each, one in three to a new URL, 16
 // hosts, leaves of three words from a thousand.
 type bench struct {
-	store   Store
+	store   storage.Store
 	shard   *Shard
 	rnd     *rand.Rand
 	urls    []string
@@ -27,7 +29,7 @@ type bench struct {
 
 const linksPerPage = 30
 
-func newBench(tb testing.TB, store Store, ranker schemas.Ranker) *bench {
+func newBench(tb testing.TB, store storage.Store, ranker schemas.Ranker) *bench {
 	b := &bench{store: store, rnd: rand.New(rand.NewPCG(1, 2)), now: time.Unix(1000, 0)}
 	shard, err := Open(store, "bench", 0)
 	if err != nil {
@@ -125,9 +127,9 @@ func (b *bench) model(tb testing.TB) *apprentice.Model {
 	return counts.Model()
 }
 
-func stores(b *testing.B, run func(b *testing.B, store func() Store)) {
-	b.Run("memory", func(b *testing.B) { run(b, func() Store { return NewMemory() }) })
-	b.Run("pebble", func(b *testing.B) { run(b, func() Store { return shippedFor(b) }) })
+func stores(b *testing.B, run func(b *testing.B, store func() storage.Store)) {
+	b.Run("memory", func(b *testing.B) { run(b, func() storage.Store { return storage.NewMemory() }) })
+	b.Run("pebble", func(b *testing.B) { run(b, func() storage.Store { return shippedFor(b) }) })
 }
 
 // BenchmarkCrawl measures pages through Dispatch and Apply, 30 links each, with a floor: the
@@ -137,7 +139,7 @@ func BenchmarkCrawl(b *testing.B) {
 	for _, ranker := range []schemas.Ranker{schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Ranker_RANKER_APPRENTICE} {
 		name := map[schemas.Ranker]string{2: "soft-focus", 3: "apprentice"}[ranker]
 		b.Run(name, func(b *testing.B) {
-			stores(b, func(b *testing.B, store func() Store) {
+			stores(b, func(b *testing.B, store func() storage.Store) {
 				floor := measureFloor(b, store())
 				s := newBench(b, store(), ranker)
 				if err := s.shard.SetModel("m", s.model(b), 1); err != nil {
@@ -161,7 +163,7 @@ func BenchmarkCrawl(b *testing.B) {
 	}
 }
 
-func measureFloor(b *testing.B, store Store) time.Duration {
+func measureFloor(b *testing.B, store storage.Store) time.Duration {
 	const pages = 300
 	leaves := make([]byte, 2500)
 	begin := time.Now()
@@ -185,7 +187,7 @@ func measureFloor(b *testing.B, store Store) time.Duration {
 // BenchmarkRescore measures entries scored again under a new model; its floor is scoring
 // their links alone.
 func BenchmarkRescore(b *testing.B) {
-	stores(b, func(b *testing.B, store func() Store) {
+	stores(b, func(b *testing.B, store func() storage.Store) {
 		s := newBench(b, store(), schemas.Ranker_RANKER_APPRENTICE)
 		for len(s.urls) < 21_000 {
 			s.page(b)
@@ -197,7 +199,7 @@ func BenchmarkRescore(b *testing.B) {
 			if err := s.shard.SetModel(fmt.Sprint(i), models[i%2], uint64(i+1)); err != nil {
 				b.Fatal(err)
 			}
-			entries += int(s.shard.generations[0].keys[slotOld])
+			entries += int(s.shard.state.Generations[0].Keys[state.SlotOld])
 			for more := true; more; {
 				var err error
 				if more, err = s.shard.Rescore(512); err != nil {
@@ -209,16 +211,16 @@ func BenchmarkRescore(b *testing.B) {
 		elapsed := b.Elapsed()
 		pages := storedPages(b, s.shard)
 		for _, p := range pages {
-			links += int(p.pending)
+			links += int(p.Pending)
 		}
 		begin := time.Now()
 		scored := 0
 		for _, p := range pages {
-			if p.seeds {
+			if p.Seeds {
 				continue
 			}
-			for i := range p.pending {
-				if _, err := s.shard.high(p, &link{first: 4 * i, last: 4 * i}); err != nil {
+			for i := range p.Pending {
+				if _, err := s.shard.places.High(p, &state.Link{First: 4 * i, Last: 4 * i}); err != nil {
 					b.Fatal(err)
 				}
 				scored++
@@ -235,7 +237,7 @@ func BenchmarkRescore(b *testing.B) {
 // BenchmarkOpen measures opening a shard that holds some 20,000 queued entries; its floor is
 // reading all keys of the store.
 func BenchmarkOpen(b *testing.B) {
-	stores(b, func(b *testing.B, store func() Store) {
+	stores(b, func(b *testing.B, store func() storage.Store) {
 		s := newBench(b, store(), schemas.Ranker_RANKER_SOFT_FOCUS)
 		for len(s.urls) < 21_000 {
 			s.page(b)
@@ -253,6 +255,6 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(perOpen)/float64(time.Since(begin)), "×floor")
-		b.ReportMetric(float64(s.shard.backlog()), "entries")
+		b.ReportMetric(float64(s.shard.hosts.Backlog()), "entries")
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/web/scope"
 	"forager/schemas"
@@ -95,12 +97,12 @@ func citedOf(features []*schemas.Feature) map[string]uint32 {
 	return all
 }
 
-// besideModel scores a link by its co-citation features alone.
-type besideModel struct{}
+// citedModel scores a link by its co-citation features alone.
+type citedModel struct{}
 
-func (besideModel) Score(features []*schemas.Feature) float64 { return scoreBeside(citedOf(features)) }
+func (citedModel) Score(features []*schemas.Feature) float64 { return scoreCited(citedOf(features)) }
 
-func scoreBeside(features map[string]uint32) float64 {
+func scoreCited(features map[string]uint32) float64 {
 	sum := uint64(0)
 	for f, n := range features {
 		id := schemas.URLID(f)
@@ -190,7 +192,7 @@ func TestCocitationIsWhatWasKnownAtTheRequest(t *testing.T) {
 	})
 }
 
-func opened(t *rapid.T, store Store, ctl *schemas.CrawlControl) *Shard {
+func opened(t *rapid.T, store storage.Store, ctl *schemas.CrawlControl) *Shard {
 	s, err := Open(store, "c", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +208,7 @@ func opened(t *rapid.T, store Store, ctl *schemas.CrawlControl) *Shard {
 }
 
 func set(t *rapid.T, s *Shard) {
-	if err := s.SetModel("m", besideModel{}, 2); err != nil {
+	if err := s.SetModel("m", citedModel{}, 2); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -260,7 +262,7 @@ func (o *onlooker) score(r *schemas.FetchRequest) (best float64, ok bool) {
 				continue
 			}
 			once[l.GetUrl()] = true
-			best, ok = max(best, scoreBeside(o.features(u, l.GetUrl(), r.GetClock()))), true
+			best, ok = max(best, scoreCited(o.features(u, l.GetUrl(), r.GetClock()))), true
 		}
 	}
 	return best, ok
@@ -268,13 +270,13 @@ func (o *onlooker) score(r *schemas.FetchRequest) (best float64, ok bool) {
 
 // TestSiblingsAreReadAsTheyWereWritten, and other bytes are refused.
 func TestSiblingsAreReadAsTheyWereWritten(t *testing.T) {
-	all := []sibling{{0, 1, 2, 3}, {4, 1 << 20, 1<<20 + 1, 1 << 40}}
-	b := appendSiblings(nil, all)
-	if got, err := decodeSiblings(7, b); err != nil || !cmp.Equal(all, got, cmp.AllowUnexported(sibling{}), protocmp.Transform()) {
+	all := []state.Sibling{{First: 1, Last: 2, Ordinal: 3}, {Index: 4, First: 1 << 20, Last: 1<<20 + 1, Ordinal: 1 << 40}}
+	b := state.AppendSiblings(nil, all)
+	if got, err := state.DecodeSiblings(7, b); err != nil || !cmp.Equal(all, got, cmp.AllowUnexported(state.Sibling{}), protocmp.Transform()) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for i := range b {
-		if _, err := decodeSiblings(7, b[:i]); err == nil {
+		if _, err := state.DecodeSiblings(7, b[:i]); err == nil {
 			t.Errorf("cut at %d", i)
 		}
 	}
@@ -292,9 +294,9 @@ func TestOtherCrawlsStoreNothingOfCocitation(t *testing.T) {
 		s.dispatch(1)
 		s.deliver(onA("u"), .5, true, onA("v"), onA("w"))
 		found := false
-		for _, kind := range []byte{kindSiblings, kindSince} {
-			from := append([]byte(nil), s.shard.keys.kind(kind)...)
-			if err := s.store.Scan(from, after(from), func([]byte, []byte) (bool, error) { found = true; return false, nil }); err != nil {
+		for _, kind := range []byte{state.KindSiblings, state.KindSince} {
+			from := append([]byte(nil), s.shard.state.Keys.Kind(kind)...)
+			if err := s.store.Scan(from, state.After(from), func([]byte, []byte) (bool, error) { found = true; return false, nil }); err != nil {
 				t.Fatal(err)
 			}
 		}

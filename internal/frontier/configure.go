@@ -1,12 +1,14 @@
 package frontier
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/rank/rank"
+	"forager/internal/frontier/queue"
+	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -17,7 +19,7 @@ import (
 // entries and some thousand others are placed before Configure returns, and the rest by Rescore. Other
 // shadows change nothing but the shadow places in requests and leaps.
 func (s *Shard) Configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) error {
-	if s.ctl != nil && ctl.GetRevision() < s.ctl.GetRevision() {
+	if s.cfg.ctl != nil && ctl.GetRevision() < s.cfg.ctl.GetRevision() {
 		return nil
 	}
 	if err := s.configure(proto.CloneOf(ctl), sc, o); err != nil {
@@ -27,8 +29,8 @@ func (s *Shard) Configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 }
 
 func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) error {
-	if ctl.GetCrawl() != s.name.Crawl {
-		return fmt.Errorf("the shard belongs to crawl %s", s.name.Crawl)
+	if ctl.GetCrawl() != s.state.Name.Crawl {
+		return fmt.Errorf("the shard belongs to crawl %s", s.state.Name.Crawl)
 	}
 	limits, err := newLimits(ctl)
 	if err != nil {
@@ -42,64 +44,68 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	if err != nil {
 		return err
 	}
-	mixture, err := rank.NewMixture(ctl.GetMixture(), ctl.GetRandomSeed())
+	mixture, err := policy.NewMixture(ctl.GetMixture(), ctl.GetRandomSeed())
 	if err != nil {
 		return err
 	}
 	if sc == nil {
-		return fmt.Errorf("there is no scope")
+		return errors.New("there is no scope")
 	}
-	shape, err := shapeOf(ctl, o.Rankers)
+	shape, err := shapeOf(ctl, o)
 	if err != nil {
 		return err
 	}
-	if s.ctl == nil || !slices.EqualFunc(schemas.Orders(s.ctl), schemas.Orders(ctl), func(a, b *schemas.Policy) bool { return proto.Equal(a, b) }) || shape != s.c.shape {
-		if err := s.teach(ctl); err != nil {
+	if s.cfg.ctl == nil || !slices.EqualFunc(schemas.Orders(s.cfg.ctl), schemas.Orders(ctl), func(a, b *schemas.Policy) bool { return proto.Equal(a, b) }) || shape != s.state.Counters.Shape {
+		if err := s.learners.teach(ctl, o); err != nil {
 			return err
 		}
 	}
-	s.ctl, s.scope, s.options = ctl, sc, o
-	s.follow(policies, ctl.GetPolicies())
-	s.follow(shadows, ctl.GetRankerShadows())
-	s.limits, s.policies, s.learns, s.mixture = limits, policies, learns, mixture
-	s.shadows, s.asksModel = shadows, learns || slices.ContainsFunc(shadows, (*rank.Policy).Learns)
-	s.models = modelSchedule(s.asksModel, &s.limits)
-	s.expands = slices.ContainsFunc(policies, (*rank.Policy).ExpandsPages)
+	s.cfg.ctl, s.cfg.scope, s.cfg.options = ctl, sc, o
+	s.learners.follow(policies, ctl.GetPolicies())
+	s.learners.follow(shadows, ctl.GetRankerShadows())
+	s.cfg.limits, s.places.Policies, s.places.Learns, s.arms.mixture = limits, policies, learns, mixture
+	s.places.Shadows, s.places.AsksModel = shadows, learns || slices.ContainsFunc(shadows, (*policy.Policy).Learns)
+	s.cfg.models = modelSchedule(s.places.AsksModel, &s.cfg.limits)
+	s.places.Expands = slices.ContainsFunc(policies, (*policy.Policy).ExpandsPages)
+	s.pages.Lists, s.pages.Cocites, s.queues.AllLead = s.places.Expands, limits.families.Cocitation(), mixture != nil
+	s.hosts.Limits, s.waits.RetryDelay = queue.Limits{Window: limits.hostWindow, Cap: limits.hostCap, Patience: limits.hostPatience}, o.RetryDelay
+	s.prefetch.Forward = limits.forward
+	s.places.DMax, s.places.Families, s.places.Foreign = limits.dMax, limits.families, len(o.Rankers) > 0
 	s.SetMemory(o.Memory)
-	s.c.stopped = s.c.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
-	s.policyNames = s.policyNames[:0]
+	s.state.Counters.Stopped = s.state.Counters.Stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
+	s.arms.policyNames = s.arms.policyNames[:0]
 	for _, p := range policies {
-		n, err := s.nameNumber(p.Name())
+		n, err := s.state.NameNumber(p.Name())
 		if err != nil {
 			return err
 		}
-		s.policyNames = append(s.policyNames, n)
+		s.arms.policyNames = append(s.arms.policyNames, n)
 	}
-	if err := s.loadArms(); err != nil {
+	if err := s.arms.loadArms(); err != nil {
 		return err
 	}
-	if err := s.noteWhole(); err != nil {
+	if err := s.hubs.noteWhole(); err != nil {
 		return err
 	}
-	if err := s.countHosts(); err != nil {
+	if err := s.hosts.CountHosts(); err != nil {
 		return err
 	}
-	if shape != s.c.shape {
-		if err := s.rerank(shape); err != nil {
+	if shape != s.state.Counters.Shape {
+		if err := s.rescorer.Rerank(shape); err != nil {
 			return err
 		}
 	}
-	s.rebuildHeaps()
+	s.hosts.RebuildHeaps()
 	return nil
 }
 
-func newPolicies(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (policies []*rank.Policy, learns bool, err error) {
+func newPolicies(ctl *schemas.CrawlControl, override map[string]policy.Ranker) (policies []*policy.Policy, learns bool, err error) {
 	if n := len(ctl.GetPolicies()); n == 0 || n > 255 {
 		return nil, false, fmt.Errorf("%d policies, 1–255 can be", n)
 	}
 	names := make(map[string]bool)
 	for _, p := range ctl.GetPolicies() {
-		policy, err := rank.New(p, ctl.GetRandomSeed())
+		policy, err := policy.New(p, ctl.GetRandomSeed())
 		if err != nil {
 			return nil, false, err
 		}
@@ -122,7 +128,7 @@ func newPolicies(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (po
 }
 
 // shapeOf is a hash of everything in a control record that places depend on.
-func shapeOf(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (schemas.ID, error) {
+func shapeOf(ctl *schemas.CrawlControl, o Options) (schemas.ID, error) {
 	shape := &schemas.CrawlControl{
 		Policies: ctl.GetPolicies(), RandomSeed: ctl.GetRandomSeed(),
 		Learning: &schemas.Learning{DMax: ctl.GetLearning().GetDMax()},
@@ -131,28 +137,12 @@ func shapeOf(ctl *schemas.CrawlControl, override map[string]rank.Ranker) (schema
 		shape.Mixture = &schemas.Mixture{}
 	}
 	for _, p := range ctl.GetPolicies() {
-		if p.GetRanker() == schemas.Ranker_RANKER_TAG_BANDIT {
-			shape.Window = ctl.GetWindow() // the number of pages that it draws at once
-		}
-		if _, ok := override[p.GetName()]; ok {
+		_, ranks := o.Rankers[p.GetName()]
+		_, learns := o.Learners[p.GetName()]
+		if ranks || learns {
 			shape.Focus = append(shape.Focus, p.GetName()) // any list of names does
 		}
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(shape)
 	return schemas.URLID(string(b)), err
-}
-
-// rebuildHeaps rebuilds everything in memory that follows from the queues' heads and the limits.
-func (s *Shard) rebuildHeaps() {
-	s.ready, s.old = nil, nil
-	for p := range s.policies {
-		ready, old := newHeaps(p)
-		s.ready, s.old = append(s.ready, ready), append(s.old, old)
-	}
-	for _, x := range s.hosts.at {
-		for p := range x.item.queues {
-			x.item.queues[p].ready, x.item.queues[p].old = -1, -1
-		}
-		s.refresh(x.item)
-	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -18,7 +20,7 @@ import (
 // script drives a shard step by step.
 type script struct {
 	t     *testing.T
-	store Store
+	store storage.Store
 	ctl   *schemas.CrawlControl
 	shard *Shard
 	now   time.Time
@@ -36,7 +38,7 @@ func newScript(t *testing.T, change func(*schemas.CrawlControl)) *script {
 	if change != nil {
 		change(ctl)
 	}
-	s := &script{t: t, store: NewMemory(), ctl: ctl, now: time.Unix(1000, 0), last: map[string]*schemas.FetchRequest{}}
+	s := &script{t: t, store: storage.NewMemory(), ctl: ctl, now: time.Unix(1000, 0), last: map[string]*schemas.FetchRequest{}}
 	s.open()
 	return s
 }
@@ -164,7 +166,7 @@ func TestSoftFocusTakesTheBestSourceAndThenTheFirstFound(t *testing.T) {
 	s.ended(EndEmpty)
 }
 
-func TestHardFocusStagnatesAndSaysSo(t *testing.T) {
+func TestHardFocusReportsStagnation(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) {
 		c.Policies[0] = &schemas.Policy{Name: "hard", Ranker: schemas.Ranker_RANKER_UNFOCUSED, Gate: &schemas.Gate{
 			Condition: schemas.GateCondition_GATE_CONDITION_BEST_TOPIC, Action: schemas.GateAction_GATE_ACTION_DROP,
@@ -215,11 +217,11 @@ func TestSeveralPoliciesOrderTheSameEntries(t *testing.T) {
 	s.seed(onA("s"))
 	s.dispatch(1)
 	s.deliver(onA("s"), .5, true, onA("a"), onA("b"))
-	if a, b := int(s.shard.generations[0].keys[slotOld]), int(s.shard.generations[1].keys[slotOld]); a != 2 || b != 2 {
+	if a, b := int(s.shard.state.Generations[0].Keys[state.SlotOld]), int(s.shard.state.Generations[1].Keys[state.SlotOld]); a != 2 || b != 2 {
 		t.Fatalf("%d and %d keys, want 2 each", a, b)
 	}
 	s.dispatch(1)
-	if a, b := int(s.shard.generations[0].keys[slotOld]), int(s.shard.generations[1].keys[slotOld]); a != 1 || b != 1 {
+	if a, b := int(s.shard.state.Generations[0].Keys[state.SlotOld]), int(s.shard.state.Generations[1].Keys[state.SlotOld]); a != 1 || b != 1 {
 		t.Fatalf("%d and %d keys, want 1 each", a, b)
 	}
 }
@@ -245,7 +247,7 @@ func TestMixtureSurvivesARestart(t *testing.T) {
 	}
 	s.want(s.dispatch(2), onA("x"), onA("y"))
 	s.deliver(onA("x"), .5, false)
-	lost := NewMemory()
+	lost := storage.NewMemory()
 	if err := s.store.Scan([]byte{0}, []byte{0xff}, func(key, value []byte) (bool, error) { return true, lost.Set(key, value) }); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +276,7 @@ func TestMixtureSurvivesARestart(t *testing.T) {
 func TestOtherPoliciesPlaceTheFrontierBitByBit(t *testing.T) {
 	s := newScript(t, nil)
 	s.seed(onA("u"), onA("v"), onA("w"), onA("x"), "http://b.example/")
-	s.shard.rerankFirst = 0
+	s.shard.rescorer.RerankFirst = 0
 	s.ctl = &schemas.CrawlControl{
 		Crawl: "c", Revision: 2, State: s.ctl.GetState(), Budget: s.ctl.GetBudget(), Window: 2,
 		Policies: []*schemas.Policy{{Name: "all", Ranker: schemas.Ranker_RANKER_UNFOCUSED}}, Learning: s.ctl.GetLearning(),
@@ -282,8 +284,8 @@ func TestOtherPoliciesPlaceTheFrontierBitByBit(t *testing.T) {
 	s.configure()
 	queued := func(want, unranked uint64) {
 		t.Helper()
-		if got := s.shard.Status(s.now).GetQueued(); got != want || s.shard.c.unranked != unranked {
-			t.Fatalf("%d entries queued and %d to be placed, want %d and %d", got, s.shard.c.unranked, want, unranked)
+		if got := s.shard.Status(s.now).GetQueued(); got != want || s.shard.state.Counters.Unranked != unranked {
+			t.Fatalf("%d entries queued and %d to be placed, want %d and %d", got, s.shard.state.Counters.Unranked, want, unranked)
 		}
 		if _, ended := s.shard.Finished(); ended {
 			t.Fatal("the crawl has ended")
@@ -395,8 +397,8 @@ func TestRedirectChainsAreLimited(t *testing.T) {
 	s.redirect(onA("10"), onA("11"))
 	s.want(s.dispatch(1))
 	s.ended(EndEmpty)
-	e, err := s.shard.resolve(&entry{ordinal: 1, state: stateAlias, target: 1})
-	if err != nil || e.outcome != schemas.Outcome_OUTCOME_BAD_REDIRECT || e.url != onA("10") {
+	e, err := s.shard.state.Resolve(&state.Entry{Ordinal: 1, State: state.Alias, Target: 1})
+	if err != nil || e.Outcome != schemas.Outcome_OUTCOME_BAD_REDIRECT || e.URL != onA("10") {
 		t.Errorf("the chain ends in %+v, %v", e, err)
 	}
 }
@@ -520,9 +522,9 @@ func TestModelsBecomeRareInLongCrawls(t *testing.T) {
 		c.Budget.Pages = 200_000
 	})
 	var at []uint64
-	for s.shard.c.pages < 200_000 {
-		s.shard.c.pages++
-		for _, b := range s.shard.boundaries(nil) {
+	for s.shard.state.Counters.Pages < 200_000 {
+		s.shard.state.Counters.Pages++
+		for _, b := range s.shard.ledger.boundaries(nil) {
 			at = append(at, b.GetPages())
 		}
 	}
@@ -548,7 +550,7 @@ func TestRebuiltBelowAHostCap(t *testing.T) {
 	first := crawl(false)
 	before := s.shard.Status(s.now)
 
-	s.store, s.seeds = NewMemory(), 0
+	s.store, s.seeds = storage.NewMemory(), 0
 	s.open()
 	for _, url := range []string{onA("a"), onA("b")} {
 		if err := s.shard.Recover(s.last[url]); err != nil {
@@ -579,7 +581,7 @@ func TestVerdictOnAForgottenRequest(t *testing.T) {
 	s.want(s.dispatch(1), onA("b"))
 	log := []*schemas.FetchRequest{s.last[onA("a")], s.last[onA("b")]}
 
-	s.store, s.seeds = NewMemory(), 0
+	s.store, s.seeds = storage.NewMemory(), 0
 	s.ctl.Scope = &schemas.Scope{Prefixes: []string{onA("a")}}
 	s.open()
 	for _, r := range log {
@@ -634,7 +636,7 @@ func TestVerdictsOutOfOrder(t *testing.T) {
 	}
 }
 
-func TestCrawlsInOneStoreAreStrangers(t *testing.T) {
+func TestCrawlsInOneStoreAreSeparate(t *testing.T) {
 	a := newScript(t, nil)
 	b, err := Open(a.store, "cc", 0)
 	if err != nil {
@@ -658,7 +660,7 @@ func TestErrors(t *testing.T) {
 	fail := func(what string, err error, says string) {
 		t.Helper()
 		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: error %v, want one that says %q", what, err, says)
+			t.Errorf("%s: error %v, want one with %q", what, err, says)
 		}
 	}
 	s := newScript(t, func(c *schemas.CrawlControl) { c.Policies[0].Ranker = schemas.Ranker_RANKER_APPRENTICE })
@@ -675,13 +677,13 @@ func TestErrors(t *testing.T) {
 	fail("outcome", err, "unknown outcome")
 	fail("foreign request", s.shard.Recover(&schemas.FetchRequest{Id: make([]byte, 16), Crawl: "c", Url: onA("a"), Attempt: 1}), "does not belong")
 
-	unready, err := Open(NewMemory(), "c", 0)
+	unready, err := Open(storage.NewMemory(), "c", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = unready.Dispatch(s.now, 1)
 	fail("unconfigured", err, "not configured")
-	_, err = Open(NewMemory(), "", 0)
+	_, err = Open(storage.NewMemory(), "", 0)
 	fail("no name", err, "1–255 bytes")
 
 	if err := s.shard.SetModel("m1", fakeModel("m1"), 5); err != nil {
@@ -695,7 +697,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("dispatch without the model: %v", err)
 	}
 
-	if err := s.store.Set(s.shard.keys.kind(kindLayout), []byte{layout + 1}); err != nil {
+	if err := s.store.Set(s.shard.state.Keys.Kind(state.KindLayout), []byte{state.Layout + 1}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Open(s.store, "c", 0)
@@ -726,7 +728,7 @@ func TestErrors(t *testing.T) {
 		"max_attempts":               func(c *schemas.CrawlControl) { c.MaxAttempts = 1001 },
 	} {
 		fresh := newScript(t, nil)
-		shard, err := Open(NewMemory(), "c", 0)
+		shard, err := Open(storage.NewMemory(), "c", 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/queue"
+	"forager/internal/frontier/state"
 	"forager/schemas"
 )
 
@@ -11,36 +14,53 @@ import (
 // pass.
 const rescoreStep = 1024
 
-// Dispatch chooses up to max requests, best first, as far as state, budget, window and hosts
+// dispatcher chooses requests.
+type dispatcher struct {
+	cfg     *settings
+	state   *state.Records
+	pages   *state.Pages
+	hosts   *queue.Hosts
+	queues  *queue.Queues
+	waits   *queue.Waits
+	places  *place.Placer
+	arms    *arms
+	flights *flights
+	pace    *pace
+	peers   *peers
+	hubs    *hubs
+	renewal *renewal
+}
+
+// Dispatch chooses up to limit requests, best first, as far as state, budget, window and hosts
 // allow; a slot of the window may be left empty (held.go). They are in flight when it returns. Under
 // learning.sync it first finishes the re-scoring, and chooses nothing while a model is due.
-func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error) {
+func (s *Shard) Dispatch(now time.Time, limit int) ([]*schemas.FetchRequest, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	s.forgetPrepared()
+	s.prefetch.ForgetPrepared()
 	ms := unixMilli(now)
-	if err := s.wakeHosts(ms); err != nil {
+	if err := s.waits.WakeHosts(ms); err != nil {
 		return nil, fmt.Errorf("wake hosts: %w", err)
 	}
-	if err := s.wakeEntries(ms); err != nil {
+	if err := s.applier.wakeEntries(ms); err != nil {
 		return nil, fmt.Errorf("queue what waited: %w", err)
 	}
 	var requests []*schemas.FetchRequest
-	if s.dispatching() && !s.onlyGivenUp() {
-		for more := s.limits.sync; more; {
+	if s.dispatcher.dispatching() && !s.hosts.OnlyGivenUp() {
+		for more := s.cfg.limits.sync; more; {
 			var err error
 			if more, err = s.Rescore(rescoreStep); err != nil {
 				return nil, err
 			}
 		}
 		var held heldBack
-		for len(requests) < max && s.room() && s.reachable(ms) {
-			lead, ok, err := s.lead()
+		for len(requests) < limit && s.dispatcher.mayDispatch() && s.flights.reachable(ms) {
+			lead, ok, err := s.arms.lead()
 			if err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}
-			if !ok && s.c.unranked > 0 {
+			if !ok && s.state.Counters.Unranked > 0 {
 				if _, err := s.Rescore(rescoreStep); err != nil {
 					return nil, err
 				}
@@ -50,21 +70,21 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 			if !ok {
 				break
 			}
-			h, err := s.choose(&held, lead, ms)
+			h, err := s.dispatcher.choose(&held, lead, ms)
 			if err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}
 			if h == nil {
 				break
 			}
-			r, err := s.dispatchBest(h, lead, ms)
+			r, err := s.dispatcher.dispatchBest(h, lead, ms)
 			if err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}
 			requests = append(requests, r)
-			if s.expands {
+			if s.places.Expands {
 				held = heldBack{} // the heads of other hosts have changed, too
-			} else if err := held.add(s, h); err != nil {
+			} else if err := held.add(s.dispatcher, h); err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}
 		}
@@ -73,76 +93,113 @@ func (s *Shard) Dispatch(now time.Time, max int) ([]*schemas.FetchRequest, error
 }
 
 // dispatching reports whether the crawl runs, and waits for no model, ranking of hubs or guide.
-func (s *Shard) dispatching() bool {
-	return s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !s.c.stopped && !s.modelDue() && !s.hubsDue() && !s.guideDue()
+func (ds *dispatcher) dispatching() bool {
+	return ds.cfg.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_RUNNING && !ds.state.Counters.Stopped && !ds.modelDue() && !ds.hubs.hubsDue() && !ds.renewal.guideDue()
 }
 
 // modelDue reports whether dispatch waits for the model of a boundary.
-func (s *Shard) modelDue() bool {
-	return s.limits.sync && s.asksModel && s.c.answered < s.c.boundary
+func (ds *dispatcher) modelDue() bool {
+	return ds.cfg.limits.sync && ds.places.AsksModel && ds.state.Counters.Answered < ds.state.Counters.Boundary
 }
 
 // dispatchBest puts the best entry of policy lead at a host into flight.
-func (s *Shard) dispatchBest(h *host, lead int, now int64) (*schemas.FetchRequest, error) {
-	e, err := s.entry(h.queues[lead].bound().ordinal)
+func (ds *dispatcher) dispatchBest(h *queue.Host, lead int, now int64) (*schemas.FetchRequest, error) {
+	e, err := ds.state.Entry(h.Queues[lead].Bound().Ordinal)
 	if err != nil {
 		return nil, err
 	}
-	if e.state != stateQueued {
-		return nil, fmt.Errorf("entry %d is queued and has state %d", e.ordinal, e.state)
+	if e.State != state.Queued {
+		return nil, fmt.Errorf("entry %d is queued and has state %d", e.Ordinal, e.State)
 	}
-	at := e.places[lead]
-	shadowed, err := s.shadowed(e)
+	at := e.Places[lead]
+	shadowed, err := ds.places.Shadowed(e)
 	if err != nil {
 		return nil, err
 	}
-	shadows, err := s.shadowPlaces(shadowed)
+	shadows, err := ds.places.ShadowPlaces(shadowed)
 	if err != nil {
 		return nil, err
 	}
-	path, asks, err := s.pathTo(e, shadowed)
+	backlinks := ds.mayQuery()
+	path, err := ds.places.PathTo(e, shadowed, backlinks)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.dequeue(e); err != nil {
+	if err := ds.queues.Dequeue(e); err != nil {
 		return nil, err
 	}
-	s.c.ordinal++
-	e.state, e.places = stateFlight, nil
-	e.attempt++
-	e.facts = facts{
-		score: at.Score, tier: at.Tier, policy: s.policyNames[lead], model: at.model,
-		ordinal: s.c.ordinal, clock: s.c.clock,
+	ds.state.Counters.Ordinal++
+	e.State, e.Places = state.InFlight, nil
+	e.Attempt++
+	e.Facts = state.Facts{
+		Score: at.Score, Tier: at.Tier, Policy: ds.arms.policyNames[lead], Model: at.Model,
+		Ordinal: ds.state.Counters.Ordinal, Clock: ds.state.Counters.Clock,
 	}
-	if err := s.saveEntry(e); err != nil {
+	if err := ds.state.SaveEntry(e); err != nil {
 		return nil, err
 	}
-	version, err := s.nameOf(at.model)
+	version, err := ds.state.NameOf(at.Model)
 	if err != nil {
 		return nil, err
 	}
 	var via string
-	if p, ok, err := s.page(at.Via); err != nil {
+	if p, ok, err := ds.pages.Page(at.Via); err != nil {
 		return nil, err
 	} else if ok {
-		via = p.url
+		via = p.URL
 	}
-	if s.policies[lead].ExpandsPages() {
-		if err := s.expand(at.Via); err != nil {
+	if ds.places.Policies[lead].ExpandsPages() {
+		if err := ds.places.Expand(at.Via); err != nil {
 			return nil, err
 		}
 	}
-	id := schemas.RequestID(s.name.Crawl, e.url, e.attempt)
+	id := schemas.RequestID(ds.state.Name.Crawl, e.URL, e.Attempt)
 	r := &schemas.FetchRequest{
-		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, Url: e.url, Host: h.name,
-		Attempt: e.attempt, Epoch: s.options.Epoch, Owner: s.options.Owner,
-		Politeness: s.ctl.GetPoliteness(), Score: at.Score, Tier: at.Tier,
-		Policy: s.policies[lead].Name(), Model: version, Depth: e.depth, Via: via, Hops: e.hops,
-		DispatchedAt: now, PathState: path, Ordinal: s.c.ordinal, Clock: s.c.clock,
-		Shadows: shadows, Revision: s.revision(), Models: s.models,
+		Id: id.Bytes(), Crawl: ds.state.Name.Crawl, Shard: ds.state.Name.Shard, Url: e.URL, Host: h.Name,
+		Attempt: e.Attempt, Epoch: ds.cfg.options.Epoch, Owner: ds.cfg.options.Owner,
+		Politeness: ds.cfg.ctl.GetPoliteness(), Score: at.Score, Tier: at.Tier,
+		Policy: ds.places.Policies[lead].Name(), Model: version, Depth: e.Depth, Via: via, Hops: e.Hops,
+		DispatchedAt: now, PathState: path, Ordinal: ds.state.Counters.Ordinal, Clock: ds.state.Counters.Clock,
+		Shadows: shadows, Revision: ds.cfg.revision(), Models: ds.cfg.models,
 	}
-	if err := s.countRequest(id, r); err != nil {
+	if err := ds.countRequest(id, r); err != nil {
 		return nil, err
 	}
-	return r, s.takeOff(id, &flight{ordinal: e.ordinal, attempt: e.attempt, host: e.host, at: now, asks: asks})
+	return r, ds.flights.takeOff(id, &flight{ordinal: e.Ordinal, attempt: e.Attempt, host: e.Host, at: now, asks: backlinks != ""})
+}
+
+// Wake returns when time alone will next make an entry ready, or fill a slot that is left empty. The time may be in the past; ok is
+// false if nothing waits for a time.
+func (s *Shard) Wake(now time.Time) (at time.Time, ok bool) {
+	ms, err := s.waits.Next()
+	if err != nil {
+		return now, true // the next Dispatch returns the error
+	}
+	if at, ok := s.waits.OutageEnds(); ok && at.After(now) {
+		return at, true
+	}
+	if at, ok := s.dispatcher.patienceEnds(unixMilli(now)); ok && (ms < 0 || at < ms) {
+		ms = at
+	}
+	if ms < 0 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(ms), true
+}
+
+// reachable reports whether the outage, if there is one, lets another request be dispatched.
+func (fs *flights) reachable(now int64) bool {
+	if fs.waits.Outage.Since == 0 {
+		return true
+	}
+	if now < fs.waits.Outage.Until {
+		return false
+	}
+	probes := 0
+	for _, f := range fs.byID {
+		if f.at >= fs.waits.Outage.Until {
+			probes++
+		}
+	}
+	return probes < queue.ProbeRequests
 }

@@ -14,23 +14,28 @@
 // that must survive is in the Store when a call returns: a caller that commits the Store between calls can open the shard
 // again and gets the same results. After an error a Shard must be discarded.
 //
-// # Files
+// # Parts
 //
-//	the type     shard, configure, limits, status, drop
-//	verdicts     apply, ledger (settled leaps), discover, redirect, retry, replay, seen, ordinals, filter
-//	places       place, tables, cocitation, guidance, expand, raise, learner, shadow
-//	re-scoring   rescore, sweep, stretch (links scored ahead), rerank (other policies), ahead, prepare
-//	dispatch     dispatch, mixture, held (slots left empty), window, flight, recover, backlink, renew
-//	waiting      waiting (failed URLs), outage (the network), unreachable (hosts)
-//	shards       peers (links between shards), lease
-//	hosts        host, queue, front, heap, hostcache, hostindex, rangehead
-//	storage      key, codec, counters, names, entry, link, page, store, memory, lru, bounds
+// A Shard composes parts, each of which uses those above it only:
+//
+//	storage    the Store, caches and the decoder of stored values
+//	state      what is stored: entries with their links, pages, counters
+//	queue      hosts, the queues of their entries, what waits
+//	place      the places of entries under the policies
+//	rescore    passes under a new model or new policies, prepared verdicts
+//	frontier   apply (verdicts), ledger (settled leaps), peers and lease (other shards), flight and recover (requests
+//	           without a verdict), dispatch, held (slots left empty), window, mixture, learner, raise, renew, status
+//	shards     how shards share budget and window
+//
+// A verdict takes this way: Apply finds its request (flights.land), makes its entry final (applier.finish), enters or adds to
+// the entries of its links (applyLinks → applyLink → enter or addLink: placed, queued, saved), and settles the leaps into
+// its own entry (ledger.settle).
 //
 // # Order
 //
-// Under a policy: tier ↑, failed tries ↑, score ↓, discovery ↑ (rank.Place, order.less). Every policy orders the same
+// Under a policy: tier ↑, failed tries ↑, score ↓, discovery ↑ (policy.Place, state.Order). Every policy orders the same
 // entries, with one queue key each; a dispatch takes the entry out of all queues. The first policy leads: its head is
-// dispatched. In a crawl with a mixture (rank.Mixture) each dispatch draws the policy that leads, as a function of the
+// dispatched. In a crawl with a mixture (policy.Mixture) each dispatch draws the policy that leads, as a function of the
 // crawl's random seed, the ordinal of the dispatch and the arms, which follow from the verdicts and the log; so a replay
 // under the same control record finds the same arms. Each host has a queue for each policy. Which hosts are in memory
 // changes the cost of a dispatch, never its result (docs/decisions/0020). A slot of the window may be left empty (0102).
@@ -60,18 +65,12 @@
 // which comes in notes of shard 0. Shard 0 also decides when models are due, by the pages that the shards report, and when
 // the crawl ends.
 //
-// # Storage
-//
-// key.go lists the keys; values begin with a version byte and are described by their append functions. Open refuses state
-// of another layout: state is rebuilt from the topics, never converted. Ordinals count discovered URLs from 1; a page's
-// number is the shard's clock, which counts applied records of link.found.
-//
 // # Memory
 //
 // Options.Memory bounds what is kept in memory to save reading: 1/4 entries with their links, 3/16 leaf tables, 1/8 each
 // for links of a re-scoring pass, pages with pending links, the filter of seen URLs, and hosts with the heads of their
 // queues, 1/16 ordinals of URLs. Not bounded by it are requests in flight, hosts that one call touches, names of policies
-// and models, what is prepared of the verdicts of a step, and rankers that learn from verdicts (0021). Open reads the hosts
+// and models, what is prepared of the verdicts of a step, and learners of experiments (0021). Open reads the hosts
 // that were in memory, the seen-set, and what such rankers learned from.
 //
 // Decisions: 0100 (retries), 0101 (leaps, charges), 0102 (window), 0103 (models), 0104 (passes), 0105 (Prepare), 0106

@@ -6,6 +6,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/frontier/queue"
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 	"forager/schemas"
 )
 
@@ -30,87 +33,119 @@ func (f *flight) append(b []byte) ([]byte, error) {
 	b = binary.AppendUvarint(b, f.ordinal)
 	b = binary.AppendUvarint(b, uint64(f.attempt))
 	b = binary.AppendUvarint(b, uint64(f.host))
-	b = appendBool(binary.AppendUvarint(b, uint64(f.at)), f.asks)
+	b = storage.AppendBool(binary.AppendUvarint(b, uint64(f.at)), f.asks)
 	if f.request == nil {
-		return appendString(b, ""), nil
+		return storage.AppendString(b, ""), nil
 	}
 	r, err := proto.Marshal(f.request)
 	if err != nil {
 		return nil, fmt.Errorf("frontier: request for %s: %w", f.request.GetUrl(), err)
 	}
-	return appendString(b, string(r)), nil
+	return storage.AppendString(b, string(r)), nil
 }
 
 func decodeFlight(b []byte) (*flight, error) {
-	r := reader{b: b}
-	r.version(flightVersion)
-	f := &flight{ordinal: r.u64(), attempt: r.u32(), host: r.u32(), at: r.i64(), asks: r.bool()}
-	if request := r.string(); request != "" && r.err == nil {
+	r := storage.Reader{Rest: b}
+	r.Version(flightVersion)
+	f := &flight{ordinal: r.U64(), attempt: r.U32(), host: r.U32(), at: r.I64(), asks: r.Bool()}
+	if request := r.String(); request != "" && r.Err == nil {
 		f.request = new(schemas.FetchRequest)
 		if err := proto.Unmarshal([]byte(request), f.request); err != nil {
-			r.fail(err)
+			r.Fail(err)
 		}
 	}
-	if r.err == nil && (f.request == nil) != (f.ordinal > 0) {
-		r.fail(errNumber)
+	if r.Err == nil && (f.request == nil) != (f.ordinal > 0) {
+		r.Fail(storage.ErrNumber)
 	}
-	if err := r.end(); err != nil {
+	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("frontier: request in flight: %w", err)
 	}
 	return f, nil
 }
 
+// flights are the requests without a verdict.
+type flights struct {
+	cfg    *settings
+	state  *state.Records
+	hosts  *queue.Hosts
+	queues *queue.Queues
+	waits  *queue.Waits
+	byID   map[schemas.ID]*flight
+	// asking is the number of those that may query the source of backlinks.
+	asking uint64
+	// unplaced are recovered requests that no entry has taken over yet, by URL.
+	unplaced map[string][]schemas.ID
+	// early are, by host, the clocks of dispatches in the log whose causes are not applied yet, ascending; used if hosts have a cap.
+	early map[uint32][]uint64
+}
+
+func newFlights(cfg *settings, state *state.Records, hosts *queue.Hosts, queues *queue.Queues, waits *queue.Waits) *flights {
+	return &flights{
+		cfg: cfg, state: state, hosts: hosts, queues: queues, waits: waits,
+		byID: make(map[schemas.ID]*flight), unplaced: make(map[string][]schemas.ID),
+	}
+}
+
 // takeOff reserves window, host window and host cap for a request and remembers it.
-func (s *Shard) takeOff(id schemas.ID, f *flight) error {
-	h, err := s.host(f.host)
+func (fs *flights) takeOff(id schemas.ID, f *flight) error {
+	h, err := fs.hosts.Host(f.host)
 	if err != nil {
 		return err
 	}
-	s.hold(id, f)
-	h.inFlight++
-	s.countDispatched(h, 1)
-	s.refresh(h)
-	return s.saveFlight(id, f)
+	fs.hold(id, f)
+	h.InFlight++
+	fs.hosts.CountDispatched(h, 1)
+	fs.hosts.Refresh(h)
+	return fs.saveFlight(id, f)
 }
 
 // land releases what takeOff reserved (the host's cap only if uncounted) and returns the
 // entry that the verdict is about; nil if the entry is no longer in flight by this attempt.
-func (s *Shard) land(id schemas.ID, f *flight, uncounted bool) (*entry, error) {
-	h, err := s.host(f.host)
+func (fs *flights) land(id schemas.ID, f *flight, uncounted bool) (*state.Entry, error) {
+	h, err := fs.hosts.Host(f.host)
 	if err != nil {
 		return nil, err
 	}
-	s.release(id, f)
+	fs.release(id, f)
 	if uncounted {
-		s.countDispatched(h, -1)
+		fs.hosts.CountDispatched(h, -1)
 	}
-	h.inFlight--
-	s.refresh(h)
-	if err := s.store.Delete(s.keys.id(kindFlight, id)); err != nil {
+	h.InFlight--
+	fs.hosts.Refresh(h)
+	if err := fs.state.Store.Delete(fs.state.Keys.ID(state.KindFlight, id)); err != nil {
 		return nil, err
 	}
 	if f.request != nil {
-		return s.landUnplaced(id, f.request)
+		return fs.landUnplaced(id, f.request)
 	}
-	e, err := s.entry(f.ordinal)
-	if err != nil || e.state != stateFlight || e.attempt != f.attempt {
+	e, err := fs.state.Entry(f.ordinal)
+	if err != nil || e.State != state.InFlight || e.Attempt != f.attempt {
 		return nil, err
 	}
 	return e, nil
 }
 
-func (s *Shard) saveFlight(id schemas.ID, f *flight) error {
+// flying returns the entry of a request in flight; ok is false if there is none.
+func (fs *flights) flying(id schemas.ID) (ordinal uint64, ok bool) {
+	f, ok := fs.byID[id]
+	if !ok || f.ordinal == 0 {
+		return 0, false
+	}
+	return f.ordinal, true
+}
+
+func (fs *flights) saveFlight(id schemas.ID, f *flight) error {
 	var err error
-	if s.value, err = f.append(s.value[:0]); err != nil {
+	if fs.state.Buffer, err = f.append(fs.state.Buffer[:0]); err != nil {
 		return err
 	}
-	return s.store.Set(s.keys.id(kindFlight, id), s.value)
+	return fs.state.Store.Set(fs.state.Keys.ID(state.KindFlight, id), fs.state.Buffer)
 }
 
 // loadFlights reads the requests in flight.
-func (s *Shard) loadFlights() error {
-	from := append([]byte(nil), s.keys.kind(kindFlight)...)
-	err := s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
+func (fs *flights) loadFlights() error {
+	from := append([]byte(nil), fs.state.Keys.Kind(state.KindFlight)...)
+	err := fs.state.Store.Scan(from, state.After(from), func(key, value []byte) (bool, error) {
 		id, err := schemas.ParseID(key[len(from):])
 		if err != nil {
 			return false, err
@@ -119,21 +154,21 @@ func (s *Shard) loadFlights() error {
 		if err != nil {
 			return false, err
 		}
-		s.hold(id, f)
+		fs.hold(id, f)
 		if f.request != nil {
-			s.unplaced[f.request.GetUrl()] = append(s.unplaced[f.request.GetUrl()], id)
+			fs.unplaced[f.request.GetUrl()] = append(fs.unplaced[f.request.GetUrl()], id)
 		}
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
-	for id, f := range s.flights {
-		h, err := s.host(f.host)
+	for id, f := range fs.byID {
+		h, err := fs.hosts.Host(f.host)
 		if err != nil {
 			return fmt.Errorf("request %s in flight: %w", id, err)
 		}
-		h.inFlight++
+		h.InFlight++
 	}
 	return nil
 }

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/queue"
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -13,13 +17,13 @@ import (
 // TestHeadsWhileAPassGoesOn: whatever was swept, dispatched and read again of the queues, their heads are the best entries that
 // are queued, also for a shard that is opened in the middle of the pass.
 func TestHeadsWhileAPassGoesOn(t *testing.T) {
-	b := newBench(t, NewMemory(), schemas.Ranker_RANKER_APPRENTICE)
+	b := newBench(t, storage.NewMemory(), schemas.Ranker_RANKER_APPRENTICE)
 	for range 60 {
 		b.page(t)
 	}
 	s, unread := b.shard, 0
 	s.SetMemory(1)
-	models := []Model{b.model(t), b.model(t)}
+	models := []place.Model{b.model(t), b.model(t)}
 	for i, m := range models {
 		if err := s.SetModel(fmt.Sprint(i), m, uint64(i+1)); err != nil {
 			t.Fatal(err)
@@ -41,13 +45,13 @@ func TestHeadsWhileAPassGoesOn(t *testing.T) {
 		}
 	}
 	if unread < 50 {
-		t.Errorf("%d fronts were unread: the test says nothing", unread)
+		t.Errorf("%d fronts were unread: the test is void", unread)
 	}
 }
 
 // reopenBench opens the shard again on what it has stored.
-func reopenBench(t *testing.T, b *bench, version string, m Model, pages uint64) *Shard {
-	ctl := b.shard.ctl
+func reopenBench(t *testing.T, b *bench, version string, m place.Model, pages uint64) *Shard {
+	ctl := b.shard.cfg.ctl
 	var err error
 	if b.shard, err = Open(b.store, "bench", 0); err != nil {
 		t.Fatal(err)
@@ -65,8 +69,8 @@ func reopenBench(t *testing.T, b *bench, version string, m Model, pages uint64) 
 	return b.shard
 }
 
-func hostOf(t *testing.T, s *Shard, number uint32) *host {
-	h, err := s.host(number)
+func hostOf(t *testing.T, s *Shard, number uint32) *queue.Host {
+	h, err := s.hosts.Host(number)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,60 +79,60 @@ func hostOf(t *testing.T, s *Shard, number uint32) *host {
 
 // checkHeads compares the heads of all queues with the entries, and returns how many of them had to be read.
 func checkHeads(t *testing.T, s *Shard) (unread int) {
-	all, old := make(map[uint32]order), make(map[uint32]order)
-	least := func(of map[uint32]order, host uint32, o order) {
-		if first, ok := of[host]; !ok || o.less(first) {
+	all, old := make(map[uint32]state.Order), make(map[uint32]state.Order)
+	least := func(of map[uint32]state.Order, host uint32, o state.Order) {
+		if first, ok := of[host]; !ok || o.Less(first) {
 			of[host] = o
 		}
 	}
 	queued := 0
-	for ordinal := uint64(1); ordinal <= s.c.entries; ordinal++ {
-		e, err := s.entry(ordinal)
+	for ordinal := uint64(1); ordinal <= s.state.Counters.Entries; ordinal++ {
+		e, err := s.state.Entry(ordinal)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.state != stateQueued {
+		if e.State != state.Queued {
 			continue
 		}
 		queued++
-		least(all, e.host, e.order(0))
-		if s.isOld(e) {
-			least(old, e.host, e.order(0))
+		least(all, e.Host, e.Order(0))
+		if s.queues.IsOld(e) {
+			least(old, e.Host, e.Order(0))
 		}
 	}
-	if n := int(s.generations[0].keys[slotOld] + s.generations[0].keys[slotNew]); n != queued {
+	if n := int(s.state.Generations[0].Keys[state.SlotOld] + s.state.Generations[0].Keys[state.SlotNew]); n != queued {
 		t.Fatalf("%d keys are queued, want %d", n, queued)
 	}
-	for n := range s.c.hosts {
-		if q := &hostOf(t, s, n).queues[0]; !q.empty() && q.fronts[q.better()].unread {
+	for n := range s.state.Counters.Hosts {
+		if q := &hostOf(t, s, n).Queues[0]; !q.Empty() && q.Fronts[q.Better()].Unread {
 			unread++
 		}
 	}
-	best := slices.SortedFunc(maps.Values(all), compareOrders)
-	heads, err := s.bestHeads(4)
-	if s.rebuildHeaps(); err != nil || !slices.EqualFunc(heads, best[:4], func(a uint64, b order) bool { return a == b.ordinal }) {
+	best := slices.SortedFunc(maps.Values(all), state.CompareOrders)
+	heads, err := s.queues.BestHeads(4)
+	if s.hosts.RebuildHeaps(); err != nil || !slices.EqualFunc(heads, best[:4], func(a uint64, b state.Order) bool { return a == b.Ordinal }) {
 		t.Fatalf("best heads %v, want %v; %v", heads, best[:4], err)
 	}
-	for n := range s.c.hosts {
+	for n := range s.state.Counters.Hosts {
 		h := hostOf(t, s, n)
-		q := &h.queues[0]
-		want, some := all[h.number]
-		if q.empty() == some {
-			t.Fatalf("host %d: queue empty: %t, entries: %t", h.number, q.empty(), some)
+		q := &h.Queues[0]
+		want, some := all[h.Number]
+		if q.Empty() == some {
+			t.Fatalf("host %d: queue empty: %t, entries: %t", h.Number, q.Empty(), some)
 		}
 		if !some {
 			continue
 		}
-		if got, err := s.head(h, 0); err != nil || got != want {
-			t.Fatalf("host %d: head %+v, want %+v; %v", h.number, got, want, err)
+		if got, err := s.queues.Head(h, 0); err != nil || got != want {
+			t.Fatalf("host %d: head %+v, want %+v; %v", h.Number, got, want, err)
 		}
 	}
-	if s.hasOld(0) != (len(old) > 0) {
-		t.Fatalf("old entries: %t, want %d", s.hasOld(0), len(old))
+	if s.queues.HasOld(0) != (len(old) > 0) {
+		t.Fatalf("old entries: %t, want %d", s.queues.HasOld(0), len(old))
 	}
 	if len(old) > 0 {
-		want := slices.MinFunc(slices.Collect(maps.Values(old)), compareOrders)
-		if got, err := s.oldHead(0); err != nil || got != want {
+		want := slices.MinFunc(slices.Collect(maps.Values(old)), state.CompareOrders)
+		if got, err := s.queues.OldHead(0); err != nil || got != want {
 			t.Fatalf("old head %+v, want %+v; %v", got, want, err)
 		}
 	}

@@ -138,7 +138,7 @@ func (w smallWeb) checkGuidance(t *rapid.T, sent *schemas.LinkFound) {
 			by, link := &schemas.Policy{Guide: name}, nLink{page: page, index: i}
 			score, ok := link.scored(by)
 			if ok != (wantScore != nil) || ok && score != wantScore[0] || !bytes.Equal(link.remembered(by), wantState) {
-				t.Fatalf("%s says of %s on %s: %v, %q in another shard, want %v, %q", name, named, sent.GetUrl(), score, link.remembered(by), wantScore, wantState)
+				t.Fatalf("%s predicts for %s on %s: %v, %q in another shard, want %v, %q", name, named, sent.GetUrl(), score, link.remembered(by), wantScore, wantState)
 			}
 		}
 		for _, g := range sent.GetJudgement().GetGuidance() {

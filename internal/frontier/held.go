@@ -1,5 +1,10 @@
 package frontier
 
+import (
+	"forager/internal/frontier/queue"
+	"forager/internal/frontier/state"
+)
+
 // A slot of the window may be worth more empty than filled. If the hosts with the best entries are
 // few, they are soon at their own windows, and other hosts would take the rest: most of the
 // pages would be poor ones, although better ones are known and only wait for their turn. So an entry is
@@ -26,46 +31,46 @@ type heldBack struct {
 	looked bool
 	late   map[uint32]bool
 	// heads are the hosts' best entries, the best one a policy.
-	heads []order
+	heads []state.Order
 	some  []bool // by policy: there is one
 }
 
 // choose returns the host with the policy's best entry that may be dispatched, or nil if the slot is to be left
 // empty. There must be such an entry.
-func (s *Shard) choose(held *heldBack, policy int, now int64) (*host, error) {
-	h, err := s.bestReady(policy)
+func (ds *dispatcher) choose(held *heldBack, policy int, now int64) (*queue.Host, error) {
+	h, err := ds.queues.BestReady(policy)
 	if err != nil {
 		return nil, err
 	}
-	inFlight := uint64(len(s.flights))
-	if inFlight*fillShare < s.windowInForce() || s.limits.window == 0 && inFlight < firstWindow {
+	inFlight := uint64(len(ds.flights.byID))
+	if inFlight*fillShare < ds.windowInForce() || ds.cfg.limits.window == 0 && inFlight < firstWindow {
 		return h, nil
 	}
 	if !held.looked {
-		if err := s.lookHeldBack(held, now); err != nil {
+		if err := ds.lookHeldBack(held, now); err != nil {
 			return nil, err
 		}
 	}
-	if held.some[policy] && held.heads[policy].better(h.queues[policy].bound()) {
+	if held.some[policy] && held.heads[policy].Better(h.Queues[policy].Bound()) {
 		return nil, nil
 	}
 	return h, nil
 }
 
 // lookHeldBack finds the best entries that are held back.
-func (s *Shard) lookHeldBack(held *heldBack, now int64) error {
+func (ds *dispatcher) lookHeldBack(held *heldBack, now int64) error {
 	held.looked, held.late = true, make(map[uint32]bool)
-	held.heads, held.some = make([]order, len(s.policies)), make([]bool, len(s.policies))
-	last := now - s.patience()
-	for _, f := range s.flights {
+	held.heads, held.some = make([]state.Order, len(ds.places.Policies)), make([]bool, len(ds.places.Policies))
+	last := now - ds.patience()
+	for _, f := range ds.flights.byID {
 		if f.at <= last {
 			held.late[f.host] = true
 		}
 	}
-	for _, f := range s.flights {
-		h, err := s.host(f.host)
+	for _, f := range ds.flights.byID {
+		h, err := ds.hosts.Host(f.host)
 		if err == nil {
-			err = held.add(s, h)
+			err = held.add(ds, h)
 		}
 		if err != nil {
 			return err
@@ -75,56 +80,50 @@ func (s *Shard) lookHeldBack(held *heldBack, now int64) error {
 }
 
 // add takes the heads of a host that has requests in flight.
-func (held *heldBack) add(s *Shard, h *host) error {
-	if !held.looked || held.late[h.number] || h.inFlight < s.hostLimit(h) || h.notBefore > 0 || s.capped(h) {
+func (held *heldBack) add(s *dispatcher, h *queue.Host) error {
+	if !held.looked || held.late[h.Number] || h.InFlight < s.hosts.HostLimit(h) || h.NotBefore > 0 || s.hosts.Capped(h) {
 		return nil
 	}
-	for p := range h.queues {
-		if h.queues[p].empty() {
+	for p := range h.Queues {
+		if h.Queues[p].Empty() {
 			continue
 		}
-		if held.some[p] && !h.queues[p].bound().less(held.heads[p]) {
+		if held.some[p] && !h.Queues[p].Bound().Less(held.heads[p]) {
 			continue // its head is not better either
 		}
-		o, err := s.head(h, p)
+		o, err := s.queues.Head(h, p)
 		if err != nil {
 			return err
 		}
-		if !held.some[p] || o.less(held.heads[p]) {
+		if !held.some[p] || o.Less(held.heads[p]) {
 			held.heads[p], held.some[p] = o, true
 		}
 	}
 	return nil
 }
 
-// better reports whether a comes before b for another reason than that it was discovered first.
-func (a order) better(b order) bool {
-	a.ordinal = b.ordinal
-	return a.less(b)
-}
-
 // patience is how long a request may be in flight before its host is late, milliseconds.
-func (s *Shard) patience() int64 {
-	median, _ := s.percentiles()
+func (ds *dispatcher) patience() int64 {
+	median, _ := ds.pace.percentiles()
 	return max(soonMS, lateTimes*int64(median))
 }
 
 // patienceEnds is when the next host becomes late, if slots are left empty; else ok is false. Errors of reads are left to
 // the next Dispatch.
-func (s *Shard) patienceEnds(now int64) (at int64, ok bool) {
-	if !s.dispatching() || !s.room() || s.outage.since > 0 {
+func (ds *dispatcher) patienceEnds(now int64) (at int64, ok bool) {
+	if !ds.dispatching() || !ds.mayDispatch() || ds.waits.Outage.Since > 0 {
 		return 0, false
 	}
-	policy, ok, err := s.lead()
+	policy, ok, err := ds.arms.lead()
 	if err != nil || !ok {
 		return now, err != nil
 	}
-	if h, err := s.choose(new(heldBack), policy, now); err != nil || h != nil {
+	if h, err := ds.choose(new(heldBack), policy, now); err != nil || h != nil {
 		return now, err != nil
 	}
 	ok = false
-	patience := s.patience()
-	for _, f := range s.flights {
+	patience := ds.patience()
+	for _, f := range ds.flights.byID {
 		if end := f.at + patience; end > now && (!ok || end < at) {
 			at, ok = end, true
 		}

@@ -1,15 +1,15 @@
 package frontier
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/frontier/queue"
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -18,26 +18,26 @@ import (
 // all of it follows.
 func checkHosts(t interface{ Fatalf(string, ...any) }, s *Shard) {
 	all := scanHosts(t, s)
-	var total [standings]backlog
-	var failing [standings]uint64
+	var total [state.HostStates]state.Backlog
+	var failing [state.HostStates]uint64
 	index := make(map[string]bool)
-	for n := range s.c.hosts {
-		r, err := s.readHost(n)
+	for n := range s.state.Counters.Hosts {
+		r, err := s.hosts.ReadHost(n)
 		if err != nil {
 			t.Fatalf("host %d: %v", n, err)
 		}
 		want := all.hosts[n]
-		b := r.backlogSince(s.c.shapeBegan)
+		b := r.BacklogSince(s.state.Counters.ShapeBegan)
 		if b != want.backlog {
-			t.Fatalf("host %s has %+v to fetch, want %+v", r.name, b, want.backlog)
+			t.Fatalf("host %s has %+v to fetch, want %+v", r.Name, b, want.backlog)
 		}
-		total[s.standing(r.dispatched, r.failingSince, r.failedAt)].add(int(b.queued), int(b.waiting))
-		if r.failingSince > 0 {
-			failing[s.standing(0, r.failingSince, r.failedAt)]++
+		total[s.hosts.Standing(r.Dispatched, r.FailingSince, r.FailedAt)].Add(int(b.Queued), int(b.Waiting))
+		if r.FailingSince > 0 {
+			failing[s.hosts.Standing(0, r.FailingSince, r.FailedAt)]++
 		}
 		checkWaiting(t, s, n, r)
 		checkFronts(t, s, n, r, want)
-		if h, resident := s.hosts.peek(n); resident != all.resident[n] || resident && h.inFlight != want.inFlight || !resident && want.inFlight > 0 {
+		if h, resident := s.hosts.Cache.Peek(n); resident != all.resident[n] || resident && h.InFlight != want.inFlight || !resident && want.inFlight > 0 {
 			t.Fatalf("host %+v is in memory: %t, by the store: %t; %d requests in flight", h, resident, all.resident[n], want.inFlight)
 		} else if !resident {
 			for key := range indexKeys(s, n, r) {
@@ -45,8 +45,8 @@ func checkHosts(t interface{ Fatalf(string, ...any) }, s *Shard) {
 			}
 		}
 	}
-	if total != s.c.backlog || failing != s.c.failing {
-		t.Fatalf("%+v to be fetched, %v hosts are unreachable; want %+v, %v", s.c.backlog, s.c.failing, total, failing)
+	if total != s.state.Counters.Backlog || failing != s.state.Counters.Failing {
+		t.Fatalf("%+v to be fetched, %v hosts are unreachable; want %+v, %v", s.state.Counters.Backlog, s.state.Counters.Failing, total, failing)
 	}
 	for key := range all.index {
 		if !index[key] {
@@ -59,22 +59,22 @@ func checkHosts(t interface{ Fatalf(string, ...any) }, s *Shard) {
 }
 
 // checkWaiting looks for the keys by which a host that waits, or is unreachable, is found.
-func checkWaiting(t interface{ Fatalf(string, ...any) }, s *Shard, n uint32, r *storedHost) {
-	_, sleeps, err := s.store.Get(s.keys.sleeping(r.failingSince > 0, r.notBefore, n))
-	if err != nil || sleeps != (r.notBefore > 0) {
+func checkWaiting(t interface{ Fatalf(string, ...any) }, s *Shard, n uint32, r *queue.StoredHost) {
+	_, sleeps, err := s.state.Store.Get(s.state.Keys.Sleeping(r.FailingSince > 0, r.NotBefore, n))
+	if err != nil || sleeps != (r.NotBefore > 0) {
 		t.Fatalf("host %+v has a key of its wait: %t; %v", r, sleeps, err)
 	}
-	_, failing, err := s.store.Get(s.keys.failing(r.failingSince, n))
-	if err != nil || failing != (r.failingSince > 0) {
+	_, failing, err := s.state.Store.Get(s.state.Keys.Failing(r.FailingSince, n))
+	if err != nil || failing != (r.FailingSince > 0) {
 		t.Fatalf("host %+v has a key of its failure: %t; %v", r, failing, err)
 	}
 }
 
 // hostFacts are the facts of a host that follow from entries and queues.
 type hostFacts struct {
-	backlog  backlog
+	backlog  state.Backlog
 	inFlight uint32
-	queues   map[queueOf][]order
+	queues   map[queueOf][]state.Order
 }
 
 type queueOf struct {
@@ -90,42 +90,42 @@ type storedHosts struct {
 
 func scanHosts(t interface{ Fatalf(string, ...any) }, s *Shard) storedHosts {
 	all := storedHosts{make(map[uint32]*hostFacts), make(map[uint32]bool), make(map[string]bool)}
-	for n := range s.c.hosts {
-		all.hosts[n] = &hostFacts{queues: make(map[queueOf][]order)}
+	for n := range s.state.Counters.Hosts {
+		all.hosts[n] = &hostFacts{queues: make(map[queueOf][]state.Order)}
 	}
-	for ordinal := uint64(1); ordinal <= s.c.entries; ordinal++ {
-		e, err := readEntry(s.store.Get, &s.keys, ordinal, s.c.hosts)
+	for ordinal := uint64(1); ordinal <= s.state.Counters.Entries; ordinal++ {
+		e, err := state.ReadEntry(s.state.Store.Get, &s.state.Keys, ordinal, s.state.Counters.Hosts)
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
 		switch {
-		case e.state == stateWaiting:
-			all.hosts[e.host].backlog.waiting++
-		case e.state == stateQueued && !s.unranked(e.places) && s.within(e.places):
-			all.hosts[e.host].backlog.queued++
+		case e.State == state.Waiting:
+			all.hosts[e.Host].backlog.Waiting++
+		case e.State == state.Queued && !s.queues.Unranked(e.Places) && s.queues.Within(e.Places):
+			all.hosts[e.Host].backlog.Queued++
 		}
 	}
-	for _, f := range s.flights {
+	for _, f := range s.flights.byID {
 		all.hosts[f.host].inFlight++
 	}
-	prefix := slices.Clone(s.keys.buf[:s.keys.prefix])
-	err := s.store.Scan(prefix, after(prefix), func(key, _ []byte) (bool, error) {
+	prefix := slices.Clone(s.state.Keys.Buf[:s.state.Keys.Prefix])
+	err := s.state.Store.Scan(prefix, state.After(prefix), func(key, _ []byte) (bool, error) {
 		switch key[len(prefix)] {
-		case kindQueue:
-			k, err := s.keys.parseQueue(key)
+		case state.KindQueue:
+			k, err := s.state.Keys.ParseQueue(key)
 			if err != nil {
 				return false, err
 			}
-			if slot, err := s.generations[k.policy].slot(k.generation); err != nil || s.leftBehind(int(k.policy), slot, k.order.ordinal) {
+			if slot, err := s.state.Generations[k.Policy].Slot(k.Generation); err != nil || s.hosts.LeftBehind(int(k.Policy), slot, k.Order.Ordinal) {
 				return err == nil, err
 			}
-			of := queueOf{k.policy, k.generation}
-			all.hosts[k.host].queues[of] = append(all.hosts[k.host].queues[of], k.order)
-		case kindResident:
-			n, err := s.keys.parseU32(key)
+			of := queueOf{k.Policy, k.Generation}
+			all.hosts[k.Host].queues[of] = append(all.hosts[k.Host].queues[of], k.Order)
+		case state.KindResident:
+			n, err := s.state.Keys.ParseU32(key)
 			all.resident[n] = true
 			return err == nil, err
-		case kindIndex:
+		case state.KindIndex:
 			all.index[string(key)] = true
 		}
 		return true, nil
@@ -137,18 +137,18 @@ func scanHosts(t interface{ Fatalf(string, ...any) }, s *Shard) storedHosts {
 }
 
 // checkFronts compares the fronts of a host with its queues.
-func checkFronts(t interface{ Fatalf(string, ...any) }, s *Shard, n uint32, r *storedHost, want *hostFacts) {
+func checkFronts(t interface{ Fatalf(string, ...any) }, s *Shard, n uint32, r *queue.StoredHost, want *hostFacts) {
 	some := 0
-	for _, f := range r.fronts {
-		if int(f.policy) >= len(s.generations) {
+	for _, f := range r.Fronts {
+		if int(f.Policy) >= len(s.state.Generations) {
 			continue
 		}
-		if _, err := s.generations[f.policy].slot(f.generation); err != nil {
+		if _, err := s.state.Generations[f.Policy].Slot(f.Generation); err != nil {
 			continue
 		}
 		some++
-		queue := want.queues[queueOf{f.policy, f.generation}]
-		if int(f.stored) != len(queue) || queue[0].less(f.bound) || !f.unread && queue[0] != f.bound {
+		queue := want.queues[queueOf{f.Policy, f.Generation}]
+		if int(f.Stored) != len(queue) || queue[0].Less(f.Bound) || !f.Unread && queue[0] != f.Bound {
 			t.Fatalf("host %d: front %+v of %v", n, f, queue)
 		}
 	}
@@ -158,85 +158,16 @@ func checkFronts(t interface{ Fatalf(string, ...any) }, s *Shard, n uint32, r *s
 }
 
 // indexKeys are the keys in the index of a host that is not in memory.
-func indexKeys(s *Shard, n uint32, r *storedHost) map[string]bool {
+func indexKeys(s *Shard, n uint32, r *queue.StoredHost) map[string]bool {
 	keys := make(map[string]bool)
-	for _, f := range r.fronts {
-		if int(f.policy) < len(s.generations) {
-			if _, err := s.generations[f.policy].slot(f.generation); err == nil {
-				keys[string(s.keys.index(f.policy, f.generation, r.place-1, indexed{f.bound, n}))] = true
+	for _, f := range r.Fronts {
+		if int(f.Policy) < len(s.state.Generations) {
+			if _, err := s.state.Generations[f.Policy].Slot(f.Generation); err == nil {
+				keys[string(s.state.Keys.Index(f.Policy, f.Generation, r.Place-1, state.Indexed{Order: f.Bound, Host: n}))] = true
 			}
 		}
 	}
 	return keys
-}
-
-// TestRangeHead compares a rangeHead with a sorted list that is used as the store.
-func TestRangeHead(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var all []int
-		r := rangeHead[int]{compare: func(a, b int) int { return a - b }, scan: func(from *int, f func(int) bool) error {
-			for _, k := range all {
-				if (from == nil || k >= *from) && !f(k) {
-					break
-				}
-			}
-			return nil
-		}}
-		for range rapid.IntRange(0, 300).Draw(t, "before") {
-			if at, found := slices.BinarySearch(all, rapid.IntRange(0, 1000).Draw(t, "key")); !found {
-				all = slices.Insert(all, at, at)
-				slices.Sort(all)
-				all = slices.Compact(all)
-			}
-		}
-		for range rapid.IntRange(1, 300).Draw(t, "steps") {
-			switch rapid.IntRange(0, 3).Draw(t, "op") {
-			case 0:
-				k := rapid.IntRange(0, 1000).Draw(t, "key")
-				at, found := slices.BinarySearch(all, k)
-				if !found {
-					all = slices.Insert(all, at, k)
-					r.insert(k)
-				}
-			case 1:
-				if len(all) > 0 {
-					at := rapid.IntRange(0, len(all)-1).Draw(t, "at")
-					k := all[at]
-					all = slices.Delete(all, at, at+1)
-					r.remove(k)
-				}
-			default: // the first ones are taken
-				for range rapid.IntRange(1, 2*headRead).Draw(t, "taken") {
-					k, ok, err := r.least()
-					if err != nil || ok != (len(all) > 0) || ok && k != all[0] {
-						t.Fatalf("least %d %t %v of %v", k, ok, err, all)
-					}
-					if ok {
-						all = all[1:]
-						r.remove(k)
-					}
-				}
-			}
-			if len(r.keys) > 2*headRead {
-				t.Fatalf("%d keys are in memory", len(r.keys))
-			}
-		}
-	})
-}
-
-// TestIndexKeysSortAsTheOrderDoes compares the order of keys of the index with the order that they encode.
-func TestIndexKeysSortAsTheOrderDoes(t *testing.T) {
-	k := newKeys(shardPrefix(ShardName{"crawl", 3}))
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := indexed{drawOrder(t), rapid.Uint32().Draw(t, "host")}, indexed{drawOrder(t), rapid.Uint32().Draw(t, "host")}
-		x, y := slices.Clone(k.index(1, 70_000, 3, a)), slices.Clone(k.index(1, 70_000, 3, b))
-		if got, want := bytes.Compare(x, y), compareIndexed(a, b); got != want {
-			t.Fatalf("keys of %+v and %+v compare as %d, want %d", a, b, got, want)
-		}
-		if got, err := k.parseIndex(x); err != nil || got != a {
-			t.Fatalf("%+v comes back as %+v, %v", a, got, err)
-		}
-	})
 }
 
 // TestHostsStayWithinTheirMemory: what hosts take in memory is bounded however many there are, whether they have one page, are at
@@ -244,19 +175,19 @@ func TestIndexKeysSortAsTheOrderDoes(t *testing.T) {
 func TestHostsStayWithinTheirMemory(t *testing.T) {
 	const hosts, memory = 3000, 1 << 20
 	for _, ranker := range []string{"soft-focus", "mixture"} {
-		s := newHostsShard(t, NewMemory(), ranker, memory, &schemas.CrawlControl{Window: 16, Scope: &schemas.Scope{HostCap: 2}})
+		s := newHostsShard(t, storage.NewMemory(), ranker, memory, &schemas.CrawlControl{Window: 16, Scope: &schemas.Scope{HostCap: 2}})
 		now, fetched := int64(1_000_000), make(map[string]int)
 		bounded := func() {
 			t.Helper()
-			if s.hosts.used > s.hostMemory+16*(hostCost+4*hostQueueCost) {
-				t.Fatalf("%d hosts take %d bytes of %d", len(s.hosts.at), s.hosts.used, s.hostMemory)
+			if s.hosts.Cache.Used > s.hosts.Memory+16*(queue.HostCost+4*queue.HostQueueCost) {
+				t.Fatalf("%d hosts take %d bytes of %d", len(s.hosts.Cache.At), s.hosts.Cache.Used, s.hosts.Memory)
 			}
 			used := 0
-			for _, x := range s.hosts.at {
-				used += x.item.cost()
+			for _, x := range s.hosts.Cache.At {
+				used += x.Item.Cost()
 			}
-			if used != s.hosts.used || len(s.hostByName) != len(s.hosts.at) {
-				t.Fatalf("%d hosts take %d bytes, %d are counted", len(s.hosts.at), used, s.hosts.used)
+			if used != s.hosts.Cache.Used || len(s.hosts.HostByName) != len(s.hosts.Cache.At) {
+				t.Fatalf("%d hosts take %d bytes, %d are counted", len(s.hosts.Cache.At), used, s.hosts.Cache.Used)
 			}
 		}
 		for n := 0; n < hosts; n += 500 {
@@ -271,8 +202,8 @@ func TestHostsStayWithinTheirMemory(t *testing.T) {
 			}
 			bounded()
 		}
-		if n := len(s.hosts.at); n == 0 || n > hosts/4 {
-			t.Fatalf("%d of %d hosts are in memory: the test says nothing", n, hosts)
+		if n := len(s.hosts.Cache.At); n == 0 || n > hosts/4 {
+			t.Fatalf("%d of %d hosts are in memory: the test is void", n, hosts)
 		}
 		for {
 			rs, err := s.Dispatch(time.UnixMilli(now), 16)
@@ -310,7 +241,7 @@ func TestHostsStayWithinTheirMemory(t *testing.T) {
 	}
 }
 
-func newHostsShard(t testing.TB, store Store, ranker string, memory int, ctl *schemas.CrawlControl) *Shard {
+func newHostsShard(t testing.TB, store storage.Store, ranker string, memory int, ctl *schemas.CrawlControl) *Shard {
 	s, err := Open(store, "c", 0)
 	if err != nil {
 		t.Fatal(err)

@@ -6,9 +6,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/rank/interest"
-	"forager/internal/rank/rank"
-	"forager/internal/rank/tagbandit"
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/state"
+	"forager/internal/rank/policy"
 	"forager/internal/web/weburl"
 	"forager/schemas"
 )
@@ -21,64 +21,39 @@ import (
 // Learner is a ranker of one shard of a crawl that learns from verdicts. Its scores are a function of the records that it
 // observed, in their order.
 type Learner interface {
-	rank.Ranker
+	policy.Ranker
 	// Observe takes a verdict, or seeds (OUTCOME_SEEDS), and returns the URLs whose scores have changed. The
-	// record has its URL, outcome, R and words of the judgement, the target of a redirect, and the links with
-	// their tag paths, the last two only if they lead to URLs of the frontier. Observe keeps the record.
+	// record has its URL, outcome, R, the target of a redirect, and the links, the last two only if they lead to URLs of
+	// the frontier. Observe keeps the record.
 	Observe(rec *schemas.LinkFound) (changed []string)
-	// Bound returns the memory that the ranker takes, and how many verdicts it has skipped because it was full.
-	Bound() rank.Bound
 }
 
-// autoInFlight is used instead of the window if that is found by trying.
-const autoInFlight = 32
-
-// Learned returns the memory that rankers that learn from verdicts take, bytes, and the number of verdicts that they skipped
-// because they were full (rank.MaxLearned).
-func (s *Shard) Learned() (bytes int, skipped uint64) {
-	for _, l := range s.learners {
-		b := l.Bound()
-		bytes, skipped = bytes+b.Used, skipped+b.Skipped
-	}
-	return bytes, skipped
-}
-
-// newLearners makes the learners that a crawl's policies and shadows rank by.
-func newLearners(ctl *schemas.CrawlControl) map[schemas.Ranker]Learner {
-	learners := make(map[schemas.Ranker]Learner)
-	for _, p := range schemas.Orders(ctl) {
-		switch r := p.GetRanker(); r {
-		case schemas.Ranker_RANKER_INTEREST:
-			learners[r] = interest.New(!ctl.GetLabelsFromUrls())
-		case schemas.Ranker_RANKER_TAG_BANDIT:
-			learners[r] = tagbandit.New(ctl.GetRandomSeed(), inFlight(ctl))
-		}
-	}
-	return learners
-}
-
-// inFlight is the number of requests in flight that a bandit has to expect.
-func inFlight(ctl *schemas.CrawlControl) int {
-	if w := ctl.GetWindow(); w > 0 {
-		return int(w)
-	}
-	return autoInFlight
+// learners are the rankers that learn from verdicts.
+type learners struct {
+	state    *state.Records
+	places   *place.Placer
+	byPolicy map[string]Learner // by policy
 }
 
 // teach makes the learners of a control record and trains them with the samples in the store, including those of earlier
 // policies.
-func (s *Shard) teach(ctl *schemas.CrawlControl) error {
-	s.learners = newLearners(ctl)
-	from := append([]byte(nil), s.keys.kind(kindLesson)...)
-	if len(s.learners) == 0 {
+func (ln *learners) teach(ctl *schemas.CrawlControl, o Options) error {
+	ln.byPolicy = make(map[string]Learner)
+	for _, p := range schemas.Orders(ctl) {
+		if learner, ok := o.Learners[p.GetName()]; ok {
+			ln.byPolicy[p.GetName()] = learner()
+		}
+	}
+	from := append([]byte(nil), ln.state.Keys.Kind(state.KindLesson)...)
+	if len(ln.byPolicy) == 0 {
 		return nil
 	}
-	return s.store.Scan(from, after(from), func(_, value []byte) (bool, error) {
+	return ln.state.Store.Scan(from, state.After(from), func(_, value []byte) (bool, error) {
 		lesson := new(schemas.LinkFound)
 		if err := proto.Unmarshal(value, lesson); err != nil {
 			return false, fmt.Errorf("frontier: a lesson of rankers that learn: %w", err)
 		}
-		for _, l := range s.learners {
+		for _, l := range ln.byPolicy {
 			l.Observe(lesson)
 		}
 		return true, nil
@@ -86,21 +61,20 @@ func (s *Shard) teach(ctl *schemas.CrawlControl) error {
 }
 
 // follow makes policies rank by the learners of their rankers.
-func (s *Shard) follow(policies []*rank.Policy, of []*schemas.Policy) {
+func (ln *learners) follow(policies []*policy.Policy, of []*schemas.Policy) {
 	for i, p := range of {
-		l, ok := s.learners[p.GetRanker()]
-		if _, overridden := s.options.Rankers[p.GetName()]; ok && !overridden {
+		if l, ok := ln.byPolicy[p.GetName()]; ok {
 			policies[i] = policies[i].With(l)
 		}
 	}
 }
 
 // observe trains the learners with a record that was applied, and places again the URLs whose scores have changed.
-func (s *Shard) observe(rec *schemas.LinkFound) error {
-	if len(s.learners) == 0 || rec.GetRole() != schemas.LinkRole_LINK_ROLE_VERDICT || rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+func (ln *learners) observe(rec *schemas.LinkFound) error {
+	if len(ln.byPolicy) == 0 || rec.GetRole() != schemas.LinkRole_LINK_ROLE_VERDICT || rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
 		return nil
 	}
-	lesson, err := s.lesson(rec)
+	lesson, err := ln.lesson(rec)
 	if err != nil {
 		return err
 	}
@@ -108,42 +82,42 @@ func (s *Shard) observe(rec *schemas.LinkFound) error {
 	if err != nil {
 		return err
 	}
-	if err := s.store.Set(s.keys.u64(kindLesson, s.c.clock), b); err != nil {
+	if err := ln.state.Store.Set(ln.state.Keys.U64(state.KindLesson, ln.state.Counters.Clock), b); err != nil {
 		return err
 	}
 	var changed []string
-	for _, l := range s.learners {
+	for _, l := range ln.byPolicy {
 		changed = append(changed, l.Observe(lesson)...)
 	}
 	slices.Sort(changed) // the order of placing must not depend on that of the learners
-	return s.reconsider(slices.Compact(changed))
+	return ln.places.Reconsider(slices.Compact(changed))
 }
 
 // lesson is the part of a record that learners observe.
-func (s *Shard) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
+func (ln *learners) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
 	lesson := &schemas.LinkFound{Url: rec.GetUrl(), Outcome: rec.GetOutcome()}
 	if j := rec.GetJudgement(); j != nil {
-		lesson.Judgement = &schemas.Judgement{Raw: j.GetRaw(), Words: j.GetWords()}
+		lesson.Judgement = &schemas.Judgement{Raw: j.GetRaw()}
 	}
 	if to, err := weburl.Parse(rec.GetRedirect()); err == nil && rec.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
-		e, err := s.seen(to.String())
+		e, err := ln.state.Seen(to.String())
 		if err != nil {
 			return nil, err
 		}
 		if e != nil {
-			lesson.Redirect = e.url
+			lesson.Redirect = e.URL
 		}
 	}
 	for _, l := range rec.GetLinks() {
 		if l.GetBacklink() { // not a link of the page
 			continue
 		}
-		e, err := s.seen(l.GetUrl())
+		e, err := ln.state.Seen(l.GetUrl())
 		if err != nil {
 			return nil, err
 		}
 		if e != nil {
-			lesson.Links = append(lesson.Links, &schemas.Link{Url: l.GetUrl(), TagPath: l.GetTagPath()})
+			lesson.Links = append(lesson.Links, &schemas.Link{Url: l.GetUrl()})
 		}
 	}
 	return lesson, nil

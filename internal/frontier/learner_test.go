@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/frontier/storage"
+	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -16,16 +19,51 @@ import (
 // learnt is a crawl of a web of random links and redirects by policies that learn.
 type learnt struct {
 	t      *testing.T
-	store  Store
+	store  storage.Store
 	shard  *Shard
 	ctl    *schemas.CrawlControl
 	random *rand.Rand
 	order  []string
 	now    time.Time
+	// tally are the names of policies and shadows that rank by a tally.
+	tally []string
 }
 
-func newLearnt(t *testing.T, policies ...*schemas.Policy) *learnt {
-	c := &learnt{t: t, store: NewMemory(), random: rand.New(rand.NewPCG(1, 1)), now: time.Unix(0, 0)}
+// tally is a learner whose scores follow from all records that it observed, in their order. After every fifth record all its
+// scores change.
+type tally struct {
+	weight int // of a link, different for each tally
+	sum    float64
+	score  map[string]float64
+	seen   int
+}
+
+func (t *tally) Score(v string, s *policy.Source) float64 {
+	if s.Seed {
+		return 1e6
+	}
+	return t.score[v]
+}
+
+func (t *tally) Observe(rec *schemas.LinkFound) (changed []string) {
+	t.seen++
+	t.sum = t.sum*.9 + rec.GetJudgement().GetRaw()
+	delete(t.score, rec.GetUrl())
+	for i, l := range rec.GetLinks() {
+		t.score[l.GetUrl()] += t.sum + float64((i*t.weight+t.seen)%7)
+		changed = append(changed, l.GetUrl())
+	}
+	if t.seen%5 == 0 {
+		changed = slices.Sorted(maps.Keys(t.score))
+		for _, v := range changed {
+			t.score[v] += float64(len(v)*t.weight%5) + rec.GetJudgement().GetRaw()
+		}
+	}
+	return changed
+}
+
+func newLearnt(t *testing.T, tallies []string, policies ...*schemas.Policy) *learnt {
+	c := &learnt{t: t, tally: tallies, store: storage.NewMemory(), random: rand.New(rand.NewPCG(1, 1)), now: time.Unix(0, 0)}
 	c.ctl = &schemas.CrawlControl{
 		Crawl: "c", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Policies: policies, Window: 1, HostWindow: 1,
 		Budget: &schemas.Budget{Pages: 60}, Learning: &schemas.Learning{}, RandomSeed: 3,
@@ -56,7 +94,11 @@ func (c *learnt) open() {
 func (c *learnt) configure() {
 	all, err := scope.New(&schemas.Scope{}, nil)
 	c.must(err)
-	c.must(c.shard.Configure(c.ctl, all, Options{Epoch: 1}))
+	learners := make(map[string]func() Learner)
+	for i, name := range c.tally {
+		learners[name] = func() Learner { return &tally{weight: 2 + i, score: make(map[string]float64)} }
+	}
+	c.must(c.shard.Configure(c.ctl, all, Options{Epoch: 1, Learners: learners}))
 }
 
 func (c *learnt) apply(rec *schemas.LinkFound) {
@@ -85,9 +127,9 @@ func (c *learnt) step() bool {
 		rec.Outcome = schemas.Outcome_OUTCOME_CLIENT_ERROR
 	default:
 		raw := float64(c.random.IntN(3)) / 2
-		rec.Judgement = &schemas.Judgement{Raw: raw, Tempered: raw, Calibrated: raw, Words: []uint32{c.random.Uint32N(4), 4 + c.random.Uint32N(4)}}
+		rec.Judgement = &schemas.Judgement{Raw: raw, Tempered: raw, Calibrated: raw}
 		for range 6 {
-			rec.Links = append(rec.Links, &schemas.Link{Url: other(), TagPath: []uint32{1, c.random.Uint32N(3), c.random.Uint32N(3)}})
+			rec.Links = append(rec.Links, &schemas.Link{Url: other()})
 		}
 	}
 	c.apply(rec)
@@ -96,10 +138,10 @@ func (c *learnt) step() bool {
 
 // TestLearnersComeBack: a shard that is opened again before every request chooses as one that goes on, with the same scores.
 func TestLearnersComeBack(t *testing.T) {
-	interesting := &schemas.Policy{Name: "interest", Ranker: schemas.Ranker_RANKER_INTEREST}
-	bandit := &schemas.Policy{Name: "bandit", Ranker: schemas.Ranker_RANKER_TAG_BANDIT}
-	for name, policies := range map[string][]*schemas.Policy{"interest": {interesting}, "bandit": {bandit}, "mixture": {interesting, bandit}} {
-		one, again := newLearnt(t, policies...), newLearnt(t, policies...)
+	tallies := []string{"one", "other"}
+	one, other := &schemas.Policy{Name: "one", Ranker: schemas.Ranker_RANKER_UNFOCUSED}, &schemas.Policy{Name: "other", Ranker: schemas.Ranker_RANKER_UNFOCUSED}
+	for name, policies := range map[string][]*schemas.Policy{"one": {one}, "other": {other}, "mixture": {one, other}} {
+		one, again := newLearnt(t, tallies, policies...), newLearnt(t, tallies, policies...)
 		for one.step() {
 			again.open()
 			again.step()
@@ -115,32 +157,32 @@ func TestLearnersComeBack(t *testing.T) {
 
 // TestLearnersMayComeLate: a policy that learns may join a crawl that runs, and leave it.
 func TestLearnersMayComeLate(t *testing.T) {
-	interesting := &schemas.Policy{Name: "interest", Ranker: schemas.Ranker_RANKER_INTEREST}
+	learned := &schemas.Policy{Name: "learned", Ranker: schemas.Ranker_RANKER_UNFOCUSED}
 	fifo := &schemas.Policy{Name: "fifo", Ranker: schemas.Ranker_RANKER_UNFOCUSED}
-	c := newLearnt(t, fifo)
+	c := newLearnt(t, []string{"learned"}, fifo)
 	for i := 0; c.step(); i++ {
 		if i%12 == 11 {
 			c.ctl = proto.CloneOf(c.ctl)
 			c.ctl.Revision++
-			c.ctl.Policies = []*schemas.Policy{interesting}
+			c.ctl.Policies = []*schemas.Policy{learned}
 			if i%24 == 23 {
 				c.ctl.Policies = []*schemas.Policy{fifo}
 			}
 			c.configure()
 		}
 	}
-	if len(c.order) < 60 || len(c.shard.learners) > 1 {
-		t.Errorf("%d requests, %d learners", len(c.order), len(c.shard.learners))
+	if len(c.order) < 60 || len(c.shard.learners.byPolicy) > 1 {
+		t.Errorf("%d requests, %d learners", len(c.order), len(c.shard.learners.byPolicy))
 	}
 }
 
 // TestShadowsLearn: the places under a shadow follow from what its ranker has learned; it chooses nothing.
 func TestShadowsLearn(t *testing.T) {
 	fifo := &schemas.Policy{Name: "fifo", Ranker: schemas.Ranker_RANKER_UNFOCUSED}
-	c, plain := newLearnt(t, fifo), newLearnt(t, fifo)
+	c, plain := newLearnt(t, []string{"learned"}, fifo), newLearnt(t, nil, fifo)
 	c.ctl = proto.CloneOf(c.ctl)
 	c.ctl.Revision++
-	c.ctl.RankerShadows = []*schemas.Policy{{Name: "interest", Ranker: schemas.Ranker_RANKER_INTEREST}}
+	c.ctl.RankerShadows = []*schemas.Policy{{Name: "learned", Ranker: schemas.Ranker_RANKER_UNFOCUSED}}
 	c.configure()
 	for range 20 {
 		c.step()

@@ -4,145 +4,156 @@ import (
 	"math"
 	"strconv"
 
+	"forager/internal/frontier/place"
 	"forager/internal/frontier/schedule"
+	"forager/internal/frontier/state"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 
+// ledger settles leaps.
+type ledger struct {
+	cfg    *settings
+	state  *state.Records
+	pages  *state.Pages
+	places *place.Placer
+	peers  *peers
+}
+
 // settle settles every pending leap into a final entry, in the order of discovery, and stores
 // the entry.
-func (s *Shard) settle(v *entry) ([]*schemas.LeapSettled, error) {
-	links, err := s.dropLinks(v)
+func (ld *ledger) settle(v *state.Entry) ([]*schemas.LeapSettled, error) {
+	links, err := ld.state.DropLinks(v)
 	if err != nil {
 		return nil, err
 	}
 	var settled []*schemas.LeapSettled
 	for i := range links {
-		p, err := s.pageOf(&links[i])
+		p, err := ld.pages.PageOf(&links[i])
 		if err != nil {
 			return nil, err
 		}
-		if !p.seeds {
-			leap, err := s.leap(p, &links[i], v)
+		if !p.Seeds {
+			leap, err := ld.leap(p, &links[i], v)
 			if err != nil {
 				return nil, err
 			}
 			settled = append(settled, leap)
-			if err := s.touchBeside(p, &links[i], v); err != nil {
+			if err := ld.places.TouchBeside(p, &links[i], v); err != nil {
 				return nil, err
 			}
 		}
-		if err := s.settlePending(p); err != nil {
+		if err := ld.pages.SettlePending(p); err != nil {
 			return nil, err
 		}
 	}
-	return settled, s.saveEntry(v)
+	return settled, ld.state.SaveEntry(v)
 }
 
 // settleLate settles a leap whose target was final before its link was found. Under
 // PAIRS_FORWARD there is no such leap.
-func (s *Shard) settleLate(p *page, l *link, v *entry) (*schemas.LeapSettled, error) {
-	if s.limits.forward {
+func (ld *ledger) settleLate(p *state.Page, l *state.Link, v *state.Entry) (*schemas.LeapSettled, error) {
+	if ld.cfg.limits.forward {
 		return nil, nil
 	}
-	return s.settleNow(p, l, v)
+	return ld.settleNow(p, l, v)
 }
 
 // settleNow settles a leap into a final entry, which did not have it pending.
-func (s *Shard) settleNow(p *page, l *link, v *entry) (*schemas.LeapSettled, error) {
-	if p.seeds {
+func (ld *ledger) settleNow(p *state.Page, l *state.Link, v *state.Entry) (*schemas.LeapSettled, error) {
+	if p.Seeds {
 		return nil, nil
 	}
-	s.c.links++
-	trained := v.trained
-	leap, err := s.leap(p, l, v)
-	if err != nil || v.trained == trained {
+	ld.state.Counters.Links++
+	trained := v.Trained
+	leap, err := ld.leap(p, l, v)
+	if err != nil || v.Trained == trained {
 		return leap, err
 	}
-	return leap, s.saveEntry(v)
+	return leap, ld.state.SaveEntry(v)
 }
 
 // leap makes the record of a settled leap (u,v) and counts it. Score, policy and model are
 // those of the dispatch that brought the outcome; a link that was redirected keeps its name.
-func (s *Shard) leap(u *page, l *link, v *entry) (*schemas.LeapSettled, error) {
+func (ld *ledger) leap(u *state.Page, l *state.Link, v *state.Entry) (*schemas.LeapSettled, error) {
 	found := v
-	if l.alias != 0 {
+	if l.Alias != 0 {
 		var err error
-		if found, err = s.entry(l.alias); err != nil {
+		if found, err = ld.state.Entry(l.Alias); err != nil {
 			return nil, err
 		}
 	}
-	return s.leapNamed(u, l, v, found.url)
+	return ld.leapNamed(u, l, v, found.URL)
 }
 
 // leapNamed is leap for a link that names a URL.
-func (s *Shard) leapNamed(u *page, l *link, v *entry, named string) (*schemas.LeapSettled, error) {
-	policy, err := s.nameOf(v.facts.policy)
+func (ld *ledger) leapNamed(u *state.Page, l *state.Link, v *state.Entry, named string) (*schemas.LeapSettled, error) {
+	policy, err := ld.state.NameOf(v.Facts.Policy)
 	if err != nil {
 		return nil, err
 	}
-	version, err := s.nameOf(v.facts.model)
+	version, err := ld.state.NameOf(v.Facts.Model)
 	if err != nil {
 		return nil, err
 	}
-	id := schemas.LeapID(s.name.Crawl, u.url, named)
-	request := schemas.RequestID(s.name.Crawl, v.url, v.attempt)
+	id := schemas.LeapID(ld.state.Name.Crawl, u.URL, named)
+	request := schemas.RequestID(ld.state.Name.Crawl, v.URL, v.Attempt)
 	leap := &schemas.LeapSettled{
-		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, U: u.url, V: named,
-		Outcome: v.outcome, TargetRaw: v.raw, TargetTempered: v.tempered,
-		SourceRaw: u.raw, SourceTempered: u.tempered,
-		Score: v.facts.score, Policy: policy, Model: version,
-		Request: request.Bytes(), Pages: s.c.pages,
-		Forward: u.number <= v.facts.clock,
+		Id: id.Bytes(), Crawl: ld.state.Name.Crawl, Shard: ld.state.Name.Shard, U: u.URL, V: named,
+		Outcome: v.Outcome, TargetRaw: v.Raw, TargetTempered: v.Tempered,
+		SourceRaw: u.Raw, SourceTempered: u.Tempered,
+		Score: v.Facts.Score, Policy: policy, Model: version,
+		Request: request.Bytes(), Pages: ld.state.Counters.Pages,
+		Forward: u.Number <= v.Facts.Clock,
 	}
 	// A link that redirects back to its own page is settled and does not train; nor do backlinks, which are not on the page.
-	leap.Trains = !l.backlink() && schemas.Outcomes[v.outcome].Trains && (leap.Forward || !s.limits.forward) &&
-		v.trained < s.limits.pairs && u.url != v.url && math.Abs(u.raw-v.raw) >= s.limits.active
+	leap.Trains = !l.Backlink() && schemas.Outcomes[v.Outcome].Trains && (leap.Forward || !ld.cfg.limits.forward) &&
+		v.Trained < ld.cfg.limits.pairs && u.URL != v.URL && math.Abs(u.Raw-v.Raw) >= ld.cfg.limits.active
 	if leap.Trains {
-		v.trained++
-		s.c.trained++
+		v.Trained++
+		ld.state.Counters.Trained++
 	}
-	s.c.leaps++
-	s.c.spans[spanSettled].add(id)
-	if s.options.Features == FeaturesOfAll || s.options.Features == FeaturesOfLessons && leap.Trains {
-		leap.Features, err = s.teaching(u, l, v)
+	ld.state.Counters.Leaps++
+	ld.state.Counters.Spans[state.SpanSettled].Add(id)
+	if ld.cfg.options.Features == FeaturesOfAll || ld.cfg.options.Features == FeaturesOfLessons && leap.Trains {
+		leap.Features, err = ld.teaching(u, l, v)
 	}
 	return leap, err
 }
 
 // teaching are the features of a leap, as they were when v was requested.
-func (s *Shard) teaching(u *page, l *link, v *entry) ([]*schemas.Feature, error) {
-	features, err := s.features(u, l)
+func (ld *ledger) teaching(u *state.Page, l *state.Link, v *state.Entry) ([]*schemas.Feature, error) {
+	features, err := ld.places.Features(u, l)
 	if err != nil {
 		return nil, err
 	}
-	cited, err := s.cocited(u, l, v.facts.clock)
+	cited, err := ld.places.Cocited(u, l, v.Facts.Clock)
 	return linkfeature.Merge(features, cited), err
 }
 
 // boundaries returns the record that makes a new model due, if the pages that the crawl has delivered have reached a boundary of
 // the schedule, which comes with the verdict or report that is applied. With several shards it comes from shard 0, which counts
 // the pages that the others have reported. If several boundaries are passed at once, the last one counts.
-func (s *Shard) boundaries(by *schemas.ModelSchedule) []*schemas.LeapSettled {
+func (ld *ledger) boundaries(by *schemas.ModelSchedule) []*schemas.LeapSettled {
 	if by == nil {
-		by = s.models
+		by = ld.cfg.models
 	}
-	pages := s.c.pages
-	for _, n := range s.peers {
+	pages := ld.state.Counters.Pages
+	for _, n := range ld.peers.delivered {
 		pages += n
 	}
-	if by.GetFirst() == 0 || s.name.Shard != 0 {
+	if by.GetFirst() == 0 || ld.state.Name.Shard != 0 {
 		return nil
 	}
 	due := schedule.Last(pages, by.GetFirst(), by.GetEvery())
-	if due <= s.c.boundary {
+	if due <= ld.state.Counters.Boundary {
 		return nil
 	}
-	s.c.boundary = due
-	id := schemas.LeapID(s.name.Crawl, "boundary", strconv.FormatUint(due, 10))
-	s.c.spans[spanSettled].add(id)
+	ld.state.Counters.Boundary = due
+	id := schemas.LeapID(ld.state.Name.Crawl, "boundary", strconv.FormatUint(due, 10))
+	ld.state.Counters.Spans[state.SpanSettled].Add(id)
 	return []*schemas.LeapSettled{{
-		Id: id.Bytes(), Crawl: s.name.Crawl, Shard: s.name.Shard, Pages: due, Boundary: true,
+		Id: id.Bytes(), Crawl: ld.state.Name.Crawl, Shard: ld.state.Name.Shard, Pages: due, Boundary: true,
 	}}
 }
 

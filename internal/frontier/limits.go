@@ -1,12 +1,23 @@
 package frontier
 
 import (
+	"errors"
 	"fmt"
 
 	"forager/internal/rank/distill"
 	"forager/internal/rank/linkfeature"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
+
+// settings are what Configure has set.
+type settings struct {
+	ctl     *schemas.CrawlControl
+	scope   *scope.Scope
+	options Options
+	limits  limits
+	models  *schemas.ModelSchedule // when they are due; not to be changed
+}
 
 // limits are the numbers of a control record, with defaults filled in.
 type limits struct {
@@ -64,7 +75,7 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 	}
 	switch {
 	case budget == 0:
-		return l, fmt.Errorf("budget: neither pages nor requests are limited")
+		return l, errors.New("budget: neither pages nor requests are limited")
 	case ctl.GetWindow() > 100_000:
 		return l, fmt.Errorf("window %d is above 100,000", ctl.GetWindow())
 	case ctl.GetHostWindow() > schemas.MaxHostWindow:
@@ -102,14 +113,14 @@ func orDefault[N uint32 | uint64](n *N, value N) {
 	}
 }
 
-// room reports whether one more request may be dispatched: both budgets are reduced by what is charged and by
+// mayDispatch reports whether one more request may be dispatched: both budgets are reduced by what is charged and by
 // what is in flight, as any request in flight may be charged to both. With several shards the lease is the
 // budget.
-func (s *Shard) room() bool {
-	inFlight := uint64(len(s.flights))
-	if s.limits.shards > 1 {
-		l := s.lease.GetLease()
-		return l.GetEnd() == "" && inFlight < s.windowInForce() && s.c.pages+inFlight < l.GetPages() && s.roomFor(1)
+func (ds *dispatcher) mayDispatch() bool {
+	inFlight := uint64(len(ds.flights.byID))
+	if ds.cfg.limits.shards > 1 {
+		l := ds.peers.lease.GetLease()
+		return l.GetEnd() == "" && inFlight < ds.windowInForce() && ds.state.Counters.Pages+inFlight < l.GetPages() && ds.roomFor(1)
 	}
-	return inFlight < s.window() && (s.limits.pages == 0 || s.c.pages+inFlight < s.limits.pages) && s.roomFor(1)
+	return inFlight < ds.pace.window() && (ds.cfg.limits.pages == 0 || ds.state.Counters.Pages+inFlight < ds.cfg.limits.pages) && ds.roomFor(1)
 }

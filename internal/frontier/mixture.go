@@ -6,56 +6,63 @@ import (
 	"fmt"
 	"slices"
 
-	"forager/internal/rank/rank"
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/queue"
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
+	"forager/internal/rank/policy"
 	"forager/schemas"
 )
 
+// arms choose the policy that leads.
+type arms struct {
+	state       *state.Records
+	queues      *queue.Queues
+	places      *place.Placer
+	policyNames []uint32 // name numbers
+	// mixture chooses among the policies, which are its arms; nil = the first one leads.
+	mixture *policy.Mixture
+	all     []policy.Arm
+}
+
 // lead returns the policy whose head is dispatched next; ok is false if no policy that leads has one.
-func (s *Shard) lead() (policy int, ok bool, err error) {
+func (am *arms) lead() (policy int, ok bool, err error) {
 	open := func(p int) bool {
-		some, e := s.hasReady(p)
+		some, e := am.queues.HasReady(p)
 		err = cmp.Or(err, e)
 		return some
 	}
-	if s.mixture == nil {
+	if am.mixture == nil {
 		ok = open(0)
 	} else {
-		policy, ok = s.mixture.Choose(s.arms, s.c.ordinal+1, open)
+		policy, ok = am.mixture.Choose(am.all, am.state.Counters.Ordinal+1, open)
 	}
 	return policy, ok && err == nil, err
 }
 
-// within reports whether a policy that leads has a place for an entry.
-func (s *Shard) within(places []placed) bool {
-	if s.mixture == nil {
-		return places[0].In
-	}
-	return slices.ContainsFunc(places, func(p placed) bool { return p.In })
-}
-
 // credit credits the arms with a delivered page. Seeds, and targets of their redirects, were chosen by
 // no arm.
-func (s *Shard) credit(e *entry, j *schemas.Judgement) error {
-	if s.mixture == nil {
+func (am *arms) credit(e *state.Entry, j *schemas.Judgement) error {
+	if am.mixture == nil {
 		return nil
 	}
-	chosen := slices.Index(s.policyNames, e.facts.policy) // −1: the crawl has no such policy any more
-	if e.depth == 0 {
+	chosen := slices.Index(am.policyNames, e.Facts.Policy) // −1: the crawl has no such policy any more
+	if e.Depth == 0 {
 		chosen = -1
 	}
-	s.mixture.Credit(s.arms, chosen, j.GetCalibrated())
-	return s.saveArms()
+	am.mixture.Credit(am.all, chosen, j.GetCalibrated())
+	return am.saveArms()
 }
 
 // countChosen counts a request for the arm of a policy.
-func (s *Shard) countChosen(policy string) error {
-	if s.mixture == nil {
+func (am *arms) countChosen(policy string) error {
+	if am.mixture == nil {
 		return nil
 	}
-	for i, p := range s.policies {
+	for i, p := range am.places.Policies {
 		if p.Name() == policy {
-			s.arms[i].Chosen++
-			return s.saveArm(i)
+			am.all[i].Chosen++
+			return am.saveArm(i)
 		}
 	}
 	return nil
@@ -63,62 +70,62 @@ func (s *Shard) countChosen(policy string) error {
 
 // loadArms reads the arms of the mixture; a policy that was not an arm before begins with NewArm, one
 // that was continues with its former counts.
-func (s *Shard) loadArms() error {
-	s.arms = nil
-	if s.mixture == nil {
+func (am *arms) loadArms() error {
+	am.all = nil
+	if am.mixture == nil {
 		return nil
 	}
-	for i, number := range s.policyNames {
-		s.arms = append(s.arms, rank.NewArm())
-		b, ok, err := s.store.Get(s.keys.u32(kindArm, number))
+	for i, number := range am.policyNames {
+		am.all = append(am.all, policy.NewArm())
+		b, ok, err := am.state.Store.Get(am.state.Keys.U32(state.KindArm, number))
 		if err != nil {
 			return err
 		}
 		if ok {
-			if s.arms[i], err = decodeArm(b); err != nil {
-				return fmt.Errorf("frontier: arm %s: %w", s.policies[i].Name(), err)
+			if am.all[i], err = decodeArm(b); err != nil {
+				return fmt.Errorf("frontier: arm %s: %w", am.places.Policies[i].Name(), err)
 			}
 		}
 	}
 	return nil
 }
 
-func (s *Shard) saveArms() error {
-	for i := range s.arms {
-		if err := s.saveArm(i); err != nil {
+func (am *arms) saveArms() error {
+	for i := range am.all {
+		if err := am.saveArm(i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Shard) saveArm(i int) error {
-	s.value = appendArm(s.value[:0], s.arms[i])
-	return s.store.Set(s.keys.u32(kindArm, s.policyNames[i]), s.value)
+func (am *arms) saveArm(i int) error {
+	am.state.Buffer = appendArm(am.state.Buffer[:0], am.all[i])
+	return am.state.Store.Set(am.state.Keys.U32(state.KindArm, am.policyNames[i]), am.state.Buffer)
 }
 
 const armVersion = 1
 
-func appendArm(b []byte, a rank.Arm) []byte {
-	b = appendFloat(appendFloat(append(b, armVersion), a.Alpha), a.Beta)
+func appendArm(b []byte, a policy.Arm) []byte {
+	b = storage.AppendFloat(storage.AppendFloat(append(b, armVersion), a.Alpha), a.Beta)
 	b = binary.AppendUvarint(binary.AppendUvarint(b, a.Chosen), a.Credited)
-	return appendFloat(b, a.Reward)
+	return storage.AppendFloat(b, a.Reward)
 }
 
-func decodeArm(b []byte) (rank.Arm, error) {
-	r := reader{b: b}
-	r.version(armVersion)
-	a := rank.Arm{Alpha: r.float(), Beta: r.float(), Chosen: r.u64(), Credited: r.u64(), Reward: r.float()}
-	if r.err == nil && !(a.Alpha >= 1 && a.Beta >= 1) {
-		r.fail(errNumber)
+func decodeArm(b []byte) (policy.Arm, error) {
+	r := storage.Reader{Rest: b}
+	r.Version(armVersion)
+	a := policy.Arm{Alpha: r.Float(), Beta: r.Float(), Chosen: r.U64(), Credited: r.U64(), Reward: r.Float()}
+	if r.Err == nil && !(a.Alpha >= 1 && a.Beta >= 1) {
+		r.Fail(storage.ErrNumber)
 	}
-	return a, r.end()
+	return a, r.End()
 }
 
-func (s *Shard) armsStatus() (arms []*schemas.Arm) {
-	for i, a := range s.arms {
+func (am *arms) armsStatus() (arms []*schemas.Arm) {
+	for i, a := range am.all {
 		arms = append(arms, &schemas.Arm{
-			Policy: s.policies[i].Name(), Chosen: a.Chosen, Credited: a.Credited, Reward: a.Reward, Alpha: a.Alpha, Beta: a.Beta,
+			Policy: am.places.Policies[i].Name(), Chosen: a.Chosen, Credited: a.Credited, Reward: a.Reward, Alpha: a.Alpha, Beta: a.Beta,
 		})
 	}
 	return arms

@@ -12,8 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/rescore"
+	"forager/internal/frontier/state"
 	"forager/internal/rank/linkfeature"
-	"forager/internal/rank/rank"
+	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -48,7 +51,7 @@ type naive struct {
 	startedAt                                                                 int64
 	stopped                                                                   bool
 	rerankFirst                                                               int
-	arms                                                                      map[string]*rank.Arm
+	arms                                                                      map[string]*policy.Arm
 	// ranked is the number of pages of the last ranking; whole: the distiller has had all pages from the beginning.
 	ranked uint64
 	whole  bool
@@ -58,7 +61,7 @@ type naive struct {
 
 type nModel struct {
 	version string
-	model   Model
+	model   place.Model
 	pages   uint64
 }
 
@@ -104,7 +107,7 @@ type nPlace struct {
 type nEntry struct {
 	url         string
 	ordinal     int
-	state       state
+	state       state.EntryState
 	depth, hops uint32
 	attempt     uint32
 	tries       uint32
@@ -131,7 +134,7 @@ func newNaive(crawl string) *naive {
 	return &naive{
 		crawl: crawl, byURL: map[string]*nEntry{}, hosts: map[string]*nHost{}, flights: map[schemas.ID]*nFlight{},
 		outcomes: map[string]uint64{}, refused: map[string]uint64{}, seedIDs: map[schemas.ID]bool{},
-		arms: map[string]*rank.Arm{}, rerankFirst: rerankFirst,
+		arms: map[string]*policy.Arm{}, rerankFirst: rescore.RerankFirst,
 	}
 }
 
@@ -211,14 +214,14 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	n.stopped = n.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	for _, p := range ctl.GetPolicies() {
 		if n.arms[p.GetName()] == nil && ctl.GetMixture() != nil {
-			n.arms[p.GetName()] = &rank.Arm{Alpha: 1, Beta: 1}
+			n.arms[p.GetName()] = &policy.Arm{Alpha: 1, Beta: 1}
 		}
 	}
 	n.whole = n.whole || n.raises() && n.clock == 0
 	if changed {
 		n.passing, n.mixed = false, false
 		for _, e := range n.entries {
-			e.unranked = e.state == stateQueued
+			e.unranked = e.state == state.Queued
 		}
 		for _, e := range heads {
 			n.place(e)
@@ -240,9 +243,9 @@ func (n *naive) raise(pages uint64, urls []string) bool {
 	n.ranked = pages
 	for _, u := range urls {
 		if e := n.byURL[u]; e != nil {
-			if e = n.resolve(e); e.state != stateFinal && !e.raised {
+			if e = n.resolve(e); e.state != state.Final && !e.raised {
 				e.raised = true
-				if e.state == stateQueued {
+				if e.state == state.Queued {
 					n.place(e)
 				}
 			}
@@ -260,7 +263,7 @@ func (n *naive) hubsDue() bool {
 // unranked lists the entries that wait for a place.
 func (n *naive) unranked() (es []*nEntry) {
 	for _, e := range n.entries {
-		if e.state == stateQueued && e.unranked {
+		if e.state == state.Queued && e.unranked {
 			es = append(es, e)
 		}
 	}
@@ -285,7 +288,7 @@ func (n *naive) reopened() {
 	n.nextPass()
 }
 
-func (n *naive) setModel(version string, m Model, pages uint64) {
+func (n *naive) setModel(version string, m place.Model, pages uint64) {
 	if m == nil {
 		version = ""
 	}
@@ -338,7 +341,7 @@ func (n *naive) rescore(count int) bool {
 	}
 	n.nextPass()
 	for n.passing {
-		for range (count + bestShare - 1) / bestShare {
+		for range (count + rescore.BestShare - 1) / rescore.BestShare {
 			e := n.bestOld()
 			if e == nil {
 				break
@@ -377,7 +380,7 @@ func (n *naive) firstOld() (first *nEntry) {
 func (n *naive) order(p int, which func(*nEntry) bool) []*nEntry {
 	var es []*nEntry
 	for _, e := range n.entries {
-		if e.state == stateQueued && !e.unranked && e.places[p].in && which(e) {
+		if e.state == state.Queued && !e.unranked && e.places[p].in && which(e) {
 			es = append(es, e)
 		}
 	}
@@ -429,7 +432,7 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 		return l.page.raw
 	}
 	score := func(l nLink) float64 {
-		src := &rank.Source{Seed: l.page.seeds, URL: l.page.url, Raw: l.page.raw, Tempered: l.page.tempered, Calibrated: l.page.calibrated, BestIsFocus: l.page.best}
+		src := &policy.Source{Seed: l.page.seeds, URL: l.page.url, Raw: l.page.raw, Tempered: l.page.tempered, Calibrated: l.page.calibrated, BestIsFocus: l.page.best}
 		if o, ok := n.options.Rankers[p.GetName()]; ok {
 			return o.Score(e.url, src)
 		}
@@ -437,11 +440,11 @@ func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
 		case schemas.Ranker_RANKER_UNFOCUSED:
 			return 0
 		case schemas.Ranker_RANKER_RANDOM:
-			policy, err := rank.New(&schemas.Policy{Name: "r", Ranker: p.GetRanker()}, n.ctl.GetRandomSeed())
+			random, err := policy.New(&schemas.Policy{Name: "r", Ranker: p.GetRanker()}, n.ctl.GetRandomSeed())
 			if err != nil {
 				panic(err)
 			}
-			at, err := policy.Add(rank.Place{}, e.url, src, 0)
+			at, err := random.Add(policy.Place{}, e.url, src, 0)
 			if err != nil {
 				panic(err)
 			}
@@ -594,7 +597,7 @@ func (n *naive) expand(p *nPage) {
 	}
 	p.expanded = true
 	for _, e := range p.targets {
-		if e = n.resolve(e); e.state == stateQueued && !e.unranked {
+		if e = n.resolve(e); e.state == state.Queued && !e.unranked {
 			n.place(e)
 		}
 	}
@@ -620,7 +623,7 @@ func (n *naive) mayAsk() bool {
 }
 
 func (n *naive) resolve(e *nEntry) *nEntry {
-	for e.state == stateAlias {
+	for e.state == state.Alias {
 		e = e.target
 	}
 	return e
@@ -640,7 +643,7 @@ func (n *naive) discover(url string, depth, hops uint32) *nEntry {
 }
 
 func (n *naive) queue(e *nEntry) {
-	e.state = stateQueued
+	e.state = state.Queued
 	n.place(e)
 }
 
@@ -674,7 +677,7 @@ func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link, anchors [
 		} else if e = n.resolve(found); e == u && u != nil {
 			continue
 		}
-		if e.state == stateFinal {
+		if e.state == state.Final {
 			if !p.seeds && n.ctl.GetLearning().GetPairs() != schemas.Pairs_PAIRS_FORWARD {
 				n.links++
 				out = append(out, n.leap(nl, e))
@@ -687,7 +690,7 @@ func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link, anchors [
 		e.depth = min(e.depth, depth)
 		e.links = append(e.links, nl)
 		p.targets = append(p.targets, e)
-		if isNew || e.state == stateQueued {
+		if isNew || e.state == state.Queued {
 			n.queue(e)
 			if !slices.ContainsFunc(e.places, func(p nPlace) bool { return p.in }) {
 				n.refused["gate"]++
@@ -761,7 +764,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		n.clock++
 		n.found = append(n.found, id)
 		e := n.byURL[rec.GetUrl()]
-		if e != nil && e.state == stateFinal && strings.HasPrefix(schemas.OutcomeName(e.outcome), "failed:") && string(e.request.GetId()) == string(rec.GetReplay()) {
+		if e != nil && e.state == state.Final && strings.HasPrefix(schemas.OutcomeName(e.outcome), "failed:") && string(e.request.GetId()) == string(rec.GetReplay()) {
 			n.queue(e)
 		} else {
 			n.refused["replay"]++
@@ -807,7 +810,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 	delay := n.options.RetryDelay.Milliseconds()
 	notBefore := min(rec.GetNotBefore(), now+24*3600*1000)
 	final := func(o schemas.Outcome) []*schemas.LeapSettled {
-		e.state, e.outcome, e.raised = stateFinal, o, false
+		e.state, e.outcome, e.raised = state.Final, o, false
 		return n.settle(e)
 	}
 	switch {
@@ -827,7 +830,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		n.queue(e)
 	case row.Retry && e.tries+1 < or(n.ctl.GetMaxAttempts(), 3):
 		e.tries++
-		e.state, e.notBefore = stateWaiting, notBefore
+		e.state, e.notBefore = state.Waiting, notBefore
 		if e.notBefore == 0 {
 			e.notBefore = now + delay*int64(1<<(e.tries-1))
 		}
@@ -835,7 +838,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		out = n.redirect(e, rec.GetRedirect(), final)
 	case outcome == schemas.Outcome_OUTCOME_DELIVERED:
 		j := rec.GetJudgement()
-		e.state, e.outcome, e.raw, e.tempered, e.raised = stateFinal, outcome, j.GetRaw(), j.GetTempered(), false
+		e.state, e.outcome, e.raw, e.tempered, e.raised = state.Final, outcome, j.GetRaw(), j.GetTempered(), false
 		n.credit(e, j)
 		p := &nPage{
 			number: n.clock, url: e.url, best: j.GetBestIsFocus(), raw: j.GetRaw(), tempered: j.GetTempered(), calibrated: j.GetCalibrated(),
@@ -905,8 +908,8 @@ func (n *naive) redirect(v *nEntry, target string, final func(schemas.Outcome) [
 			return final(schemas.Outcome_OUTCOME_REDIRECTED)
 		}
 	}
-	v.state, v.target = stateAlias, t
-	t.raised = t.state != stateFinal && (t.raised || v.raised)
+	v.state, v.target = state.Alias, t
+	t.raised = t.state != state.Final && (t.raised || v.raised)
 	v.raised = false
 	if isNew && len(v.links) == 0 {
 		t.request = v.request // until it has its own
@@ -914,9 +917,9 @@ func (n *naive) redirect(v *nEntry, target string, final func(schemas.Outcome) [
 	t.links, v.links = append(t.links, v.links...), nil
 	t.depth = min(t.depth, v.depth)
 	switch {
-	case isNew || t.state == stateQueued:
+	case isNew || t.state == state.Queued:
 		n.queue(t)
-	case t.state == stateFinal:
+	case t.state == state.Final:
 		return n.settle(t)
 	}
 	return nil
@@ -929,7 +932,7 @@ func (n *naive) wakeUp(now int64) {
 		}
 	}
 	for _, e := range n.entries {
-		if e.state == stateWaiting && e.notBefore <= now {
+		if e.state == state.Waiting && e.notBefore <= now {
 			n.queue(e)
 		}
 	}
@@ -1006,7 +1009,7 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 		if _, waits := n.waits(lead, e, now); e == nil || waits {
 			break
 		}
-		e.state = stateFlight
+		e.state = state.InFlight
 		e.attempt++
 		at := e.places[lead]
 		shadowed, said := n.shadows(e)
@@ -1040,7 +1043,7 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 // no policy has one.
 func (n *naive) choose() (lead int, e *nEntry) {
 	heads := make([]*nEntry, len(n.ctl.GetPolicies()))
-	arms := make([]rank.Arm, len(heads))
+	arms := make([]policy.Arm, len(heads))
 	for p, policy := range n.ctl.GetPolicies() {
 		if es := n.order(p, n.open); len(es) > 0 {
 			heads[p] = es[0]
@@ -1049,7 +1052,7 @@ func (n *naive) choose() (lead int, e *nEntry) {
 			arms[p] = *arm
 		}
 	}
-	mixture, err := rank.NewMixture(n.ctl.GetMixture(), n.ctl.GetRandomSeed())
+	mixture, err := policy.NewMixture(n.ctl.GetMixture(), n.ctl.GetRandomSeed())
 	if err != nil {
 		panic(err)
 	}
@@ -1147,10 +1150,10 @@ func (n *naive) within(e *nEntry) bool {
 func (n *naive) backlog() (inside, outside uint64) {
 	for _, e := range n.entries {
 		switch {
-		case e.state == stateQueued && e.unranked:
-		case e.state == stateQueued && !n.within(e):
+		case e.state == state.Queued && e.unranked:
+		case e.state == state.Queued && !n.within(e):
 			outside++
-		case (e.state == stateQueued || e.state == stateWaiting) && !n.capped(e.url) && !n.givenUp(n.host(e.url)):
+		case (e.state == state.Queued || e.state == state.Waiting) && !n.capped(e.url) && !n.givenUp(n.host(e.url)):
 			inside++
 		}
 	}
@@ -1195,7 +1198,7 @@ func (n *naive) wake(now int64) (time.Time, bool) {
 		}
 	}
 	for _, e := range n.entries {
-		if e.state == stateWaiting {
+		if e.state == state.Waiting {
 			times = append(times, e.notBefore)
 		}
 	}

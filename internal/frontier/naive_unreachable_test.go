@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"forager/internal/frontier/state"
 	"forager/internal/web/weburl"
 	"forager/schemas"
 )
@@ -19,7 +20,7 @@ func (n *naive) givenUp(h *nHost) bool {
 func (n *naive) givenUpURLs() (urls uint64) {
 	for _, e := range n.entries {
 		h := n.host(e.url)
-		if (e.state == stateQueued && !e.unranked && n.within(e) || e.state == stateWaiting) && !n.capped(e.url) && n.givenUp(h) {
+		if (e.state == state.Queued && !e.unranked && n.within(e) || e.state == state.Waiting) && !n.capped(e.url) && n.givenUp(h) {
 			urls++
 		}
 	}
@@ -77,7 +78,7 @@ func (n *naive) unreachable(e *nEntry, rec *schemas.LinkFound, now int64) {
 	}
 	others := false
 	for _, o := range n.entries {
-		counts := o.state == stateWaiting || o.state == stateQueued && !o.unranked && n.within(o)
+		counts := o.state == state.Waiting || o.state == state.Queued && !o.unranked && n.within(o)
 		if counts && weburl.Host(o.url) != weburl.Host(e.url) && !n.capped(o.url) && !n.givenUp(n.host(o.url)) {
 			others = true
 		}
@@ -109,7 +110,7 @@ func (n *naive) retryFailed() {
 	for _, e := range n.entries {
 		switch e.outcome {
 		case schemas.Outcome_OUTCOME_SERVER_ERROR, schemas.Outcome_OUTCOME_TIMEOUT, schemas.Outcome_OUTCOME_CONNECTION_FAILED:
-			if e.state != stateFinal {
+			if e.state != state.Final {
 				continue
 			}
 			if n.capped(e.url) {
@@ -138,7 +139,7 @@ func (n *naive) unreachableStatus(now int64) *schemas.UnreachableHosts {
 		}
 		u.Hosts++
 		for _, e := range n.entries {
-			if weburl.Host(e.url) == name && (e.state == stateWaiting || e.state == stateQueued && !e.unranked && n.within(e)) && !n.capped(e.url) {
+			if weburl.Host(e.url) == name && (e.state == state.Waiting || e.state == state.Queued && !e.unranked && n.within(e)) && !n.capped(e.url) {
 				u.Urls++
 			}
 		}

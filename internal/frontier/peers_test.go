@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"forager/internal/frontier/storage"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -130,7 +131,7 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 	shards := make([]*Shard, n)
 	inbox := make([][]*schemas.LinkFound, n)
 	for k := range shards {
-		shards[k] = must[*Shard](t, "open")(Open(NewMemory(), "c", uint32(k)))
+		shards[k] = must[*Shard](t, "open")(Open(storage.NewMemory(), "c", uint32(k)))
 		if err := shards[k].Configure(ctl, sc, Options{RetryDelay: time.Second}); err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +240,7 @@ func TestALeaseIsObeyed(t *testing.T) {
 		Crawl: "c", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Shards: 2, Window: 10, HostWindow: 10, Budget: &schemas.Budget{Pages: 100},
 		Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_UNFOCUSED}},
 	}
-	store := NewMemory()
+	store := storage.NewMemory()
 	var s *Shard
 	open := func() {
 		if s, err = Open(store, "c", 1); err != nil {

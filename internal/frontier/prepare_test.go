@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"forager/internal/frontier/rescore"
+	"forager/internal/frontier/storage"
 	"forager/schemas"
 )
 
@@ -28,12 +30,12 @@ func TestEntryChangedByItsOwnPageIsReadAgain(t *testing.T) {
 				}
 			}
 			s.apply(rec)
-			v, err := s.shard.seen(onA("v"))
+			v, err := s.shard.state.Seen(onA("v"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(v.links) != 3 { // the seeds', by its former name, and both of u's
-				t.Errorf("v has %d links, want 3", len(v.links))
+			if len(v.Links) != 3 { // the seeds', by its former name, and both of u's
+				t.Errorf("v has %d links, want 3", len(v.Links))
 			}
 		})
 	}
@@ -41,7 +43,7 @@ func TestEntryChangedByItsOwnPageIsReadAgain(t *testing.T) {
 
 // touchy is a Store that panics when it is read for a URL concurrently.
 type touchy struct {
-	Store
+	storage.Store
 	url schemas.ID
 }
 
@@ -52,9 +54,9 @@ func (s touchy) Read(key, buf []byte) ([]byte, bool, error) {
 	return s.Store.Read(key, buf)
 }
 
-// TestAPanicBesideOthersIsOfItsRecord: a panic while verdicts are prepared does not end the process; Apply returns it
+// TestPanicIsChargedToItsRecord: a panic while verdicts are prepared does not end the process; Apply returns it
 // for the verdict that caused it, and takes the others.
-func TestAPanicBesideOthersIsOfItsRecord(t *testing.T) {
+func TestPanicIsChargedToItsRecord(t *testing.T) {
 	s := newScript(t, func(c *schemas.CrawlControl) { c.Window = 10 })
 	s.seed(onA("u"), onA("v"), onA("w"), onA("x"))
 	s.want(s.dispatch(3), onA("u"), onA("v"), onA("w"))
@@ -75,7 +77,7 @@ func TestAPanicBesideOthersIsOfItsRecord(t *testing.T) {
 			t.Errorf("verdict %d: %v", i, err)
 		}
 	}
-	if err := s.shard.inParallel(4, func(*ahead, int) error { panic("a damaged page") }); err == nil || !strings.Contains(err.Error(), "panic: a damaged page") {
+	if err := s.shard.workers.InParallel(4, func(*rescore.Ahead, int) error { panic("a damaged page") }); err == nil || !strings.Contains(err.Error(), "panic: a damaged page") {
 		t.Errorf("work in parallel that panics: %v", err)
 	}
 }

@@ -4,9 +4,20 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 	"forager/internal/rank/distill"
 	"forager/schemas"
 )
+
+// hubs raises what hubs link to.
+type hubs struct {
+	cfg    *settings
+	state  *state.Records
+	places *place.Placer
+	ranked ranked
+}
 
 // ranked is the state of the last ranking of hubs.
 type ranked struct {
@@ -26,92 +37,76 @@ func (s *Shard) Raise(pages uint64, ids []schemas.ID) (taken bool, err error) {
 	if err := s.usable(); err != nil {
 		return false, err
 	}
-	if pages > s.c.pages {
+	if pages > s.state.Counters.Pages {
 		return false, nil
 	}
-	if pages <= s.ranked.pages {
+	if pages <= s.hubs.ranked.pages {
 		return true, nil
 	}
 	for _, id := range ids {
-		e, err := s.seenID(id)
+		e, err := s.state.SeenID(id)
 		if err == nil && e != nil {
-			err = s.raise(e)
+			err = s.hubs.raise(e)
 		}
 		if err == nil {
-			err = s.evictHosts()
+			err = s.hosts.EvictHosts()
 		}
 		if err != nil {
 			return false, fmt.Errorf("raise URL %s: %w", id, err)
 		}
 	}
-	s.ranked.pages = pages
-	if err := s.saveRanked(); err != nil {
+	s.hubs.ranked.pages = pages
+	if err := s.hubs.saveRanked(); err != nil {
 		return false, err
 	}
 	return true, s.save()
 }
 
 // raise marks the entry that a URL's entry leads to, if it is unvisited, and places it again.
-func (s *Shard) raise(e *entry) error {
-	e, err := s.resolve(e)
-	if err != nil || !e.mark() {
+func (hb *hubs) raise(e *state.Entry) error {
+	e, err := hb.state.Resolve(e)
+	if err != nil || !e.Mark() {
 		return err
 	}
-	if e.state == stateQueued {
-		return s.replace(e)
+	if e.State == state.Queued {
+		return hb.places.Replace(e)
 	}
-	return s.saveEntry(e)
-}
-
-// mark notes that hubs link to the entry, unless it is visited, and reports whether that is new. The caller stores the entry.
-func (e *entry) mark() (fresh bool) {
-	switch e.state {
-	case stateFinal, stateAlias, stateMoved:
-		return false
-	}
-	fresh, e.raised = !e.raised, true
-	return fresh
-}
-
-// unmark clears the mark that hubs link to the entry, and reports whether it was set. The caller stores the entry.
-func (e *entry) unmark() (was bool) {
-	was, e.raised = e.raised, false
-	return was
+	return hb.state.SaveEntry(e)
 }
 
 // raises reports whether a policy raises what hubs link to.
-func (s *Shard) raises() bool { return schemas.Raises(s.ctl) }
+func (hb *hubs) raises() bool { return schemas.Raises(hb.cfg.ctl) }
 
 // noteWhole notes whether the distiller has all pages of the shard. A shard that is rebuilt by replay is empty under the
 // newest control record, whatever was in force when its pages came; therefore the record has the field late.
-func (s *Shard) noteWhole() error {
-	if s.ranked.whole || !s.raises() || s.c.clock > 0 || s.ctl.GetDistiller().GetLate() {
+func (hb *hubs) noteWhole() error {
+	if hb.ranked.whole || !hb.raises() || hb.state.Counters.Clock > 0 || hb.cfg.ctl.GetDistiller().GetLate() {
 		return nil
 	}
-	s.ranked.whole = true
-	return s.saveRanked()
+	hb.ranked.whole = true
+	return hb.saveRanked()
 }
 
 // hubsDue reports whether dispatch waits for a ranking.
-func (s *Shard) hubsDue() bool {
-	return s.limits.sync && s.ranked.whole && s.raises() && s.ranked.pages < distill.Boundary(s.c.pages, s.limits.distillEvery)
+func (hb *hubs) hubsDue() bool {
+	return hb.cfg.limits.sync && hb.ranked.whole && hb.raises() && hb.ranked.pages < distill.Boundary(hb.state.Counters.Pages, hb.cfg.limits.distillEvery)
 }
 
-func (s *Shard) saveRanked() error {
-	s.value = appendBool(binary.AppendUvarint(append(s.value[:0], rankedVersion), s.ranked.pages), s.ranked.whole)
-	return s.store.Set(s.keys.kind(kindRanked), s.value)
+func (hb *hubs) saveRanked() error {
+	hb.state.Buffer = storage.AppendBool(binary.AppendUvarint(append(hb.state.Buffer[:0], rankedVersion), hb.ranked.pages), hb.ranked.whole)
+	return hb.state.Store.Set(hb.state.Keys.Kind(state.KindRanked), hb.state.Buffer)
 }
 
 // loadRanked reads what saveRanked wrote.
-func (s *Shard) loadRanked() error {
-	value, ok, err := s.store.Get(s.keys.kind(kindRanked))
+func (hb *hubs) loadRanked() error {
+	value, ok, err := hb.state.Store.Get(hb.state.Keys.Kind(state.KindRanked))
 	if err != nil || !ok {
 		return err
 	}
-	r := reader{b: value}
-	r.version(rankedVersion)
-	s.ranked = ranked{pages: r.u64(), whole: r.bool()}
-	if err := r.end(); err != nil {
+	r := storage.Reader{Rest: value}
+	r.Version(rankedVersion)
+	hb.ranked = ranked{pages: r.U64(), whole: r.Bool()}
+	if err := r.End(); err != nil {
 		return fmt.Errorf("frontier: ranked hubs: %w", err)
 	}
 	return nil

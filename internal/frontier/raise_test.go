@@ -3,6 +3,7 @@ package frontier
 import (
 	"testing"
 
+	"forager/internal/frontier/storage"
 	"forager/schemas"
 )
 
@@ -61,8 +62,8 @@ func TestWhatHubsLinkToComesFirst(t *testing.T) {
 	}
 	s.deliver(onA("w"), 0, false)
 	s.ended(EndEmpty)
-	for ordinal := uint64(1); ordinal <= s.shard.c.entries; ordinal++ {
-		if e, err := s.shard.entry(ordinal); err != nil || e.raised {
+	for ordinal := uint64(1); ordinal <= s.shard.state.Counters.Entries; ordinal++ {
+		if e, err := s.shard.state.Entry(ordinal); err != nil || e.Raised {
 			t.Errorf("%+v is still raised; %v", e, err)
 		}
 	}
@@ -116,7 +117,7 @@ func TestALateDistillerIsNotWaitedFor(t *testing.T) {
 		s := newScript(t, raising(2, true))
 		s.ctl.Revision++
 		s.ctl.Distiller.Late = late
-		s.shard, s.store = nil, NewMemory()
+		s.shard, s.store = nil, storage.NewMemory()
 		s.open()
 		s.seed(onA("a"), onA("b"), onA("c"))
 		for _, name := range []string{"a", "b"} {

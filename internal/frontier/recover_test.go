@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"forager/internal/frontier/storage"
 	"forager/internal/web/scope"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -72,7 +73,7 @@ type owner struct {
 	log       []*schemas.FetchRequest // fetch.requested
 	next      int                     // input read by the running owner
 	committed struct {
-		store     *memory
+		store     *storage.Memory
 		next, log int
 	}
 	models  []nModel
@@ -81,7 +82,7 @@ type owner struct {
 }
 
 func (o *owner) start(t *rapid.T) {
-	o.live = &lagging{memory: o.committed.store.clone(), last: o.committed.store}
+	o.live = &lagging{Memory: o.committed.store.Clone(), last: o.committed.store}
 	o.next = o.committed.next
 	o.shard = must[*Shard](t, "open")(Open(o.live, "c", 0))
 	o.configure(t)
@@ -102,7 +103,7 @@ func (o *owner) start(t *rapid.T) {
 
 func (o *owner) configure(t *rapid.T) {
 	sc := must[*scope.Scope](t, "scope")(scope.New(o.ctl.GetScope(), nil))
-	o.shard.rerankFirst = rapid.IntRange(0, 3).Draw(t, "placed at once")
+	o.shard.rescorer.RerankFirst = rapid.IntRange(0, 3).Draw(t, "placed at once")
 	if err := o.shard.Configure(o.ctl, sc, Options{Epoch: 1, RetryDelay: time.Second, Memory: rapid.SampledFrom([]int{0, 1, 32 << 10}).Draw(t, "memory")}); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func (o *owner) commit() {
 
 // lose deletes everything but the topics.
 func (o *owner) lose() {
-	o.committed.store, o.committed.next, o.committed.log = new(memory), 0, 0
+	o.committed.store, o.committed.next, o.committed.log = storage.NewMemory(), 0, 0
 }
 
 func (o *owner) apply(t *rapid.T, most int) {
@@ -228,7 +229,7 @@ func (o *owner) check(t *rapid.T, ended bool) {
 	}
 	st := o.shard.Status(time.UnixMilli(o.now))
 	if st.GetDispatched() != uint64(len(o.log)) || st.GetPages() != pages || st.GetRequests() != requests {
-		t.Fatalf("status says %d dispatched, %d pages, %d requests; the books say %d, %d, %d",
+		t.Fatalf("status has %d dispatched, %d pages, %d requests; the ledger has %d, %d, %d",
 			st.GetDispatched(), st.GetPages(), st.GetRequests(), len(o.log), pages, requests)
 	}
 	if want := nSpan(keysOf(o.settled)); !cmp.Equal(want, st.GetSpans()["leap.settled"], protocmp.Transform()) {
@@ -289,7 +290,7 @@ func TestRecovery(t *testing.T) {
 		ctl.Window, ctl.HostWindow = rapid.Uint32Range(1, 6).Draw(t, "window"), rapid.Uint32Range(1, 2).Draw(t, "host window")
 		ctl.Budget = &schemas.Budget{Pages: rapid.SampledFrom([]uint64{3, 8, 1000}).Draw(t, "pages"), Requests: rapid.SampledFrom([]uint64{0, 0, 6}).Draw(t, "requests")}
 		o := &owner{ctl: ctl, settled: map[schemas.ID]*schemas.LeapSettled{}, now: 1_000}
-		o.committed.store = new(memory)
+		o.committed.store = storage.NewMemory()
 		seeds := rapid.SliceOfNDistinct(rapid.SampledFrom(w.urls), 1, 4, rapid.ID).Draw(t, "seeds")
 		var links []*schemas.Link
 		for _, u := range seeds {
@@ -354,10 +355,10 @@ func TestRecovery(t *testing.T) {
 					o.input = append(o.input, w.answer(r))
 				}
 				o.apply(t, len(o.input))
-				if o.shard.modelDue() {
+				if o.shard.dispatcher.modelDue() {
 					o.publish(t)
 				}
-				if o.shard.hubsDue() {
+				if o.shard.hubs.hubsDue() {
 					o.raise(t, w)
 				}
 				o.now += 1_000

@@ -3,6 +3,7 @@ package frontier
 import (
 	"slices"
 
+	"forager/internal/frontier/state"
 	"forager/internal/web/weburl"
 	"forager/schemas"
 )
@@ -15,87 +16,87 @@ const maxHops = 10
 // link as it was found), and nothing is charged. Otherwise v is final without a relevance:
 // REDIRECTED if t may not be fetched, BAD_REDIRECT if there is no t, if it leads
 // back to v, or after more than maxHops redirects.
-func (s *Shard) redirect(v *entry, target string) ([]*schemas.LeapSettled, error) {
+func (ap *applier) redirect(v *state.Entry, target string) ([]*schemas.LeapSettled, error) {
 	end := func(o schemas.Outcome) ([]*schemas.LeapSettled, error) {
-		v.state, v.outcome = stateFinal, o
-		return s.settle(v)
+		v.State, v.Outcome = state.Final, o
+		return ap.ledger.settle(v)
 	}
-	raised := v.unmark()
+	raised := v.Unmark()
 	u, err := weburl.Parse(target)
-	if err != nil || v.hops+1 > maxHops {
+	if err != nil || v.Hops+1 > maxHops {
 		return end(schemas.Outcome_OUTCOME_BAD_REDIRECT)
 	}
-	if s.shardOf(u.String()) != s.name.Shard {
-		return s.moveTo(v, u.String())
+	if ap.peers.shardOf(u.String()) != ap.state.Name.Shard {
+		return ap.moveTo(v, u.String())
 	}
-	t, err := s.seen(u.String())
+	t, err := ap.state.Seen(u.String())
 	if err != nil {
 		return nil, err
 	}
 	known := t != nil
 	if known {
-		if t, err = s.resolve(t); err != nil {
+		if t, err = ap.state.Resolve(t); err != nil {
 			return nil, err
 		}
-		if t.ordinal == v.ordinal {
+		if t.Ordinal == v.Ordinal {
 			return end(schemas.Outcome_OUTCOME_BAD_REDIRECT)
 		}
 	} else {
-		if reason := s.scope.Check(u.String(), v.depth); reason != "" {
-			s.c.refused[reason]++
+		if reason := ap.cfg.scope.Check(u.String(), v.Depth); reason != "" {
+			ap.state.Counters.Refused[reason]++
 			return end(schemas.Outcome_OUTCOME_REDIRECTED)
 		}
-		if t, err = s.admit(u.String(), v.depth, v.hops+1); err != nil {
+		if t, err = ap.admit(u.String(), v.Depth, v.Hops+1); err != nil {
 			return nil, err
 		}
 		if t == nil {
 			return end(schemas.Outcome_OUTCOME_REDIRECTED)
 		}
 	}
-	v.state, v.target = stateAlias, t.ordinal
-	if err := s.noteSince(v); err != nil {
+	v.State, v.Target = state.Alias, t.Ordinal
+	if err := ap.pages.NoteSince(v); err != nil {
 		return nil, err
 	}
-	links, err := s.dropLinks(v)
+	links, err := ap.state.DropLinks(v)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.saveEntry(v); err != nil {
+	if err := ap.state.SaveEntry(v); err != nil {
 		return nil, err
 	}
 	if raised { // hubs link to the target of v, which is saved below
-		t.mark()
+		t.Mark()
 	}
-	if t.state == stateMoved {
-		return s.moveAll(t, v, links)
+	if t.State == state.Moved {
+		return ap.moveAll(t, v, links)
 	}
 	for i := range links {
-		if links[i].alias == 0 {
-			links[i].alias = v.ordinal
+		if links[i].Alias == 0 {
+			links[i].Alias = v.Ordinal
 		}
-		if _, err := s.saveLink(t, &links[i]); err != nil { // t is saved below
+		if _, err := ap.state.SaveLink(t, &links[i]); err != nil { // t is saved below
 			return nil, err
 		}
 	}
-	t.depth = min(t.depth, v.depth)
+	t.Depth = min(t.Depth, v.Depth)
 	switch {
 	case !known:
 		if len(links) == 0 {
-			t.places = s.noPlaces(nil)
-			s.pin(t, v.facts.tier, v.facts.score)
+			t.Places = ap.places.NoPlaces(nil)
+			ap.places.Pin(t, v.Facts.Tier, v.Facts.Score)
 		}
-		return nil, s.queue(t)
-	case t.state == stateFinal:
-		return s.settle(t)
-	case t.state != stateQueued:
-		return nil, s.saveEntry(t)
+		return nil, ap.queue(t)
+	case t.State == state.Final:
+		return ap.ledger.settle(t)
+	case t.State != state.Queued:
+		return nil, ap.state.SaveEntry(t)
 	}
-	before := slices.Clone(t.places)
-	if err := s.place(t); err != nil {
+	before := slices.Clone(t.Places)
+	if err := ap.places.Place(t); err != nil {
 		return nil, err
 	}
-	if err := s.requeue(t, before); err != nil {
+	if err := ap.queues.Requeue(t, before); err != nil {
 		return nil, err
 	}
-	return nil, s.saveEntry(t)
+	return nil, ap.state.SaveEntry(t)
 }

@@ -4,23 +4,33 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"forager/internal/frontier/schedule"
+	"forager/internal/frontier/state"
 	"forager/schemas"
 )
 
 // A guide that is built from the crawl's own pages (schemas.Renewal) is put in force by a control record that names it. With
 // learning.sync dispatch waits when one is due; therefore targets are counted here as in stage distill.
 
-// noteTarget counts a delivered page with relevance raw if it is a target.
-func (s *Shard) noteTarget(raw float64) error {
-	if s.ctl.GetRenewal() == nil || raw < schemas.TargetFrom {
-		return nil
-	}
-	s.onTopic++
-	return s.store.Set(s.keys.kind(kindRenewal), binary.AppendUvarint(nil, s.onTopic))
+// renewal counts the targets of guides.
+type renewal struct {
+	cfg   *settings
+	state *state.Records
+	// onTopic is the number of delivered pages that are targets of guides.
+	onTopic uint64
 }
 
-func (s *Shard) loadRenewal() error {
-	b, ok, err := s.store.Get(s.keys.kind(kindRenewal))
+// noteTarget counts a delivered page with relevance raw if it is a target.
+func (rn *renewal) noteTarget(raw float64) error {
+	if rn.cfg.ctl.GetRenewal() == nil || raw < schemas.TargetFrom {
+		return nil
+	}
+	rn.onTopic++
+	return rn.state.Store.Set(rn.state.Keys.Kind(state.KindRenewal), binary.AppendUvarint(nil, rn.onTopic))
+}
+
+func (rn *renewal) loadRenewal() error {
+	b, ok, err := rn.state.Store.Get(rn.state.Keys.Kind(state.KindRenewal))
 	if err != nil || !ok {
 		return err
 	}
@@ -28,19 +38,19 @@ func (s *Shard) loadRenewal() error {
 	if size <= 0 || size != len(b) {
 		return fmt.Errorf("frontier: number of targets: damaged: %x", b)
 	}
-	s.onTopic = n
+	rn.onTopic = n
 	return nil
 }
 
 // guideDue reports whether dispatch waits for a guide.
-func (s *Shard) guideDue() bool {
-	return s.limits.sync && schemas.RenewalDue(s.ctl, s.c.pages, s.onTopic)
+func (rn *renewal) guideDue() bool {
+	return rn.cfg.limits.sync && schedule.RenewalDue(rn.cfg.ctl, rn.state.Counters.Pages, rn.onTopic)
 }
 
 // revision is FetchRequest.revision: that of the control record in force, if a guide is rebuilt; else 0.
-func (s *Shard) revision() uint64 {
-	if s.ctl.GetRenewal() == nil {
+func (cf *settings) revision() uint64 {
+	if cf.ctl.GetRenewal() == nil {
 		return 0
 	}
-	return s.ctl.GetRevision()
+	return cf.ctl.GetRevision()
 }

@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 
+	"forager/internal/frontier/state"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -14,35 +15,74 @@ import (
 // What the failed request was charged stays charged, and the leaps that its verdict settled stay
 // settled, without an R(v): both were sent. The new attempt reserves and is charged like any
 // other, and settles the links into the URL that are found from now on.
-func (s *Shard) applyReplay(id schemas.ID, rec *schemas.LinkFound) (duplicate bool, err error) {
-	if duplicate, err := s.once(id); err != nil || duplicate {
+func (ap *applier) applyReplay(id schemas.ID, rec *schemas.LinkFound) (duplicate bool, err error) {
+	if duplicate, err := ap.state.Once(id); err != nil || duplicate {
 		return duplicate, err
 	}
-	s.c.clock++
-	s.c.spans[spanFound].add(id)
-	e, err := s.failed(rec)
+	ap.state.Counters.Clock++
+	ap.state.Counters.Spans[state.SpanFound].Add(id)
+	e, err := ap.failed(rec)
 	if err != nil {
 		return false, err
 	}
 	if e == nil {
-		s.c.refused[scope.Replay]++
+		ap.state.Counters.Refused[scope.Replay]++
 		return false, nil
 	}
-	e.outcome = schemas.Outcome_OUTCOME_UNSPECIFIED
-	return false, s.queue(e)
+	e.Outcome = schemas.Outcome_OUTCOME_UNSPECIFIED
+	return false, ap.queue(e)
 }
 
 // failed returns the entry that is final because a stage could not handle the request that a replay
 // names; nil if there is none.
-func (s *Shard) failed(rec *schemas.LinkFound) (*entry, error) {
+func (ap *applier) failed(rec *schemas.LinkFound) (*state.Entry, error) {
 	request, err := schemas.ParseID(rec.GetReplay())
 	if err != nil {
 		return nil, fmt.Errorf("request to be replayed: %w", err)
 	}
-	e, err := s.seen(rec.GetUrl())
-	if err != nil || e == nil || e.state != stateFinal || !schemas.Failed(e.outcome) ||
-		request != schemas.RequestID(s.name.Crawl, e.url, e.attempt) {
+	e, err := ap.state.Seen(rec.GetUrl())
+	if err != nil || e == nil || e.State != state.Final || !schemas.Failed(e.Outcome) ||
+		request != schemas.RequestID(ap.state.Name.Crawl, e.URL, e.Attempt) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// applyRetryFailed queues again every URL whose tries were used up by failures that may have passed since, with all of its
+// tries, and lets unreachable hosts be tried at once. As with a replay (replay.go), charges and settled leaps remain.
+func (ap *applier) applyRetryFailed(id schemas.ID) (duplicate bool, err error) {
+	if duplicate, err := ap.state.Once(id); err != nil || duplicate {
+		return duplicate, err
+	}
+	ap.state.Counters.Clock++
+	ap.state.Counters.Spans[state.SpanFound].Add(id)
+	if err := ap.waits.ForgetFailures(); err != nil {
+		return false, err
+	}
+	ordinals, err := ap.state.FailedEntries()
+	if err != nil {
+		return false, err
+	}
+	for _, ordinal := range ordinals {
+		e, err := ap.state.Entry(ordinal)
+		if err != nil {
+			return false, err
+		}
+		h, err := ap.hosts.Host(e.Host)
+		if err != nil {
+			return false, err
+		}
+		if ap.flights.full(h) && len(ap.flights.unplaced[e.URL]) == 0 {
+			ap.state.Counters.Refused[scope.HostCap]++
+			continue
+		}
+		e.Outcome, e.Tries = schemas.Outcome_OUTCOME_UNSPECIFIED, 0
+		if err := ap.queue(e); err != nil {
+			return false, fmt.Errorf("try %s again: %w", e.URL, err)
+		}
+		if err := ap.hosts.EvictHosts(); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }

@@ -3,6 +3,7 @@ package frontier
 import (
 	"testing"
 
+	"forager/internal/frontier/storage"
 	"forager/schemas"
 )
 
@@ -58,7 +59,7 @@ func TestReplayIsRecovered(t *testing.T) {
 	s.want(s.dispatch(1), onA("v"))
 	second := s.last[onA("v")]
 
-	s.store, s.seeds = NewMemory(), 0
+	s.store, s.seeds = storage.NewMemory(), 0
 	s.open()
 	for _, r := range []*schemas.FetchRequest{first, second} {
 		if err := s.shard.Recover(r); err != nil {

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"forager/internal/rank/rank"
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
+	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -26,12 +28,12 @@ func (m askedModel) Score(features []*schemas.Feature) float64 { return m.model(
 
 type askedRanker struct{ *asked }
 
-func (r askedRanker) Score(_ string, s *rank.Source) float64 { r.links++; return s.Raw }
+func (r askedRanker) Score(_ string, s *policy.Source) float64 { r.links++; return s.Raw }
 
 // TestAPassAsksForWhatItMayChange: a new model scores the links that decide the place of an entry, and none in a lower
 // tier than another one of the same entry; rankers that do not learn are not called again.
 func TestAPassAsksForWhatItMayChange(t *testing.T) {
-	s, err := Open(NewMemory(), "c", 0)
+	s, err := Open(storage.NewMemory(), "c", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestAPassAsksForWhatItMayChange(t *testing.T) {
 		},
 		Mixture: new(schemas.Mixture), Learning: &schemas.Learning{DMax: 1, SwitchPages: 50},
 	}
-	if err := s.Configure(ctl, all, Options{Rankers: map[string]rank.Ranker{"outside": askedRanker{&a}}}); err != nil {
+	if err := s.Configure(ctl, all, Options{Rankers: map[string]policy.Ranker{"outside": askedRanker{&a}}}); err != nil {
 		t.Fatal(err)
 	}
 	good, bad := "http://a.example/good", "http://b.example/bad"
@@ -90,21 +92,21 @@ func TestAPassAsksForWhatItMayChange(t *testing.T) {
 		if want := (asked{features: 3}); a != want { // x and y by the good page, z by the bad one
 			t.Errorf("pass %d: %+v, want %+v", pass, a, want)
 		}
-		places := make(map[string][]placed)
-		for ordinal := range s.c.entries {
-			e, err := s.entry(ordinal + 1)
+		places := make(map[string][]state.Placed)
+		for ordinal := range s.state.Counters.Entries {
+			e, err := s.state.Entry(ordinal + 1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.state != stateQueued {
+			if e.State != state.Queued {
 				continue
 			}
-			places[e.url] = slices.Clone(e.places)
-			if err := s.place(e); err != nil {
+			places[e.URL] = slices.Clone(e.Places)
+			if err := s.places.Place(e); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(e.places, places[e.url]) {
-				t.Errorf("%s: placed at %+v, by all its links at %+v", e.url, places[e.url], e.places)
+			if !slices.Equal(e.Places, places[e.URL]) {
+				t.Errorf("%s: placed at %+v, by all its links at %+v", e.URL, places[e.URL], e.Places)
 			}
 		}
 		if len(places) != 3 {

@@ -1,22 +1,28 @@
 package frontier
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
-	"sync"
 	"time"
 
-	"forager/internal/rank/linkfeature"
-	"forager/internal/rank/rank"
-	"forager/internal/web/scope"
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/queue"
+	"forager/internal/frontier/rescore"
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
+	"forager/internal/rank/policy"
 	"forager/schemas"
 )
 
+// Store holds all state of a Shard.
+type Store = storage.Store
+
+// NewMemory returns an empty Store in memory, for experiments and tests.
+func NewMemory() Store { return storage.NewMemory() }
+
 // Model predicts Pr(high | u,v) of a link from its features; *apprentice.Model is one.
-type Model interface {
-	Score(features []*schemas.Feature) float64
-}
+type Model = place.Model
 
 // Options are what a Shard needs in addition to the crawl's control record.
 type Options struct {
@@ -24,7 +30,9 @@ type Options struct {
 	Epoch uint64
 	Owner uint32
 	// Rankers override the ranker of the policy of that name.
-	Rankers map[string]rank.Ranker
+	Rankers map[string]policy.Ranker
+	// Learners make the rankers that learn from verdicts of the policies and shadows of these names.
+	Learners map[string]func() Learner
 	// Features selects the leaps that are settled with their features.
 	Features Features
 	// RetryDelay is the pause before the second try of a URL; it doubles with every try.
@@ -55,124 +63,71 @@ type Effects struct {
 	Duplicate bool
 }
 
-// ShardName names a shard in a store.
-type ShardName struct {
-	Crawl string
-	// Shard is 0-based.
-	Shard uint32
-}
-
 // Shard is one shard of a crawl. It is not safe for concurrent use. After an error it must be
 // discarded and opened again on the last state that was committed: a call that failed may
 // have done half its work.
+//
+// It composes the parts below; each uses those before it only.
 type Shard struct {
-	name  ShardName
-	store Store
-	keys  keys
-	// value and from are scratch for encoded values and keys.
-	value, from []byte
-	before      []placed
-	targets     []uint64 // entries that the links of the page being applied lead to
-	// memory is its bound, hostMemory that of hosts; frontSize the keys that a front reads at a time, for fittedHosts hosts.
-	memory, hostMemory, frontSize, fittedHosts int
-	leafRange                                  schemas.Link
-
-	// What is kept in memory as well as in the store; Open reads it from there.
-	c           counters
-	generations []generations // by policy
-	names       names
-	// hosts in memory, by number; changed are those to be stored at the end of the call; index has the heads of the
-	// index of the others.
-	hosts      *lru[uint32, *host]
-	hostByName map[string]*host
-	changed    []*host
-	index      hostIndex
-	fronts     []storedFront // scratch
-	flights    map[schemas.ID]*flight
-	// asking is the number of flights that may query the source of backlinks.
-	asking uint64
-	// unplaced are recovered requests that no entry has taken over yet, by URL.
-	unplaced map[string][]schemas.ID
-	// early are, by host, the clocks of dispatches in the log whose causes are not applied yet, ascending; used if hosts have a cap.
-	early   map[uint32][]uint64
-	known   known
-	entries *lru[uint64, *entry]             // by ordinal
-	pages   *lru[uint64, *page]              // with pending links, by number
-	tables  *lru[uint64, *linkfeature.Table] // by page
-	// siblings are the links of pages, by number (cocitation.go); touched are unvisited entries whose co-citation
-	// features have changed.
-	siblings *lru[uint64, []sibling]
-	touched  []uint64
-	// applying is the page whose links are being applied.
-	applying *page
-	// waiting are entries that wait, sleeping hosts that do; latestFailing are unreachable hosts, by the time since when.
-	waiting, sleeping, sleepingUnreached, latestFailing rangeHead[timed]
-	latency                                             latency
-	scored                                              scored
-	// prepared is what preparing made of verdicts in advance (prepare.go), settling that of the one being applied; since
-	// what was stored meanwhile.
-	prepared  map[*schemas.LinkFound]*prepared
-	preparing *preparing
-	settling  *prepared
-	since     since
-	// stale are scores made in advance of links to entries that a pass has yet to score.
-	stale highs
-	// rerankFirst is the constant, except in tests.
-	rerankFirst int
-	// stretch is what the pass under way has scored in advance.
-	stretch *stretch
-	// aheads are those not in use.
-	aheads sync.Pool
-
-	// ranked is the state of the last ranking of hubs.
-	ranked ranked
-
-	// onTopic is the number of delivered pages that are targets of guides (renew.go).
-	onTopic uint64
-
-	// learners are rankers that learn from verdicts (learner.go).
-	learners map[schemas.Ranker]Learner
-
-	// lease and peers are what other shards reported, see lease.go; sends is what this call sends them.
-	lease *schemas.ShardNote
-	peers map[uint32]uint64
-	sends []*schemas.LinkFound
-
-	// What Configure and SetModel set.
-	ctl         *schemas.CrawlControl
-	scope       *scope.Scope
-	options     Options
-	policies    []*rank.Policy
-	policyNames []uint32 // name numbers
-	// mixture chooses among the policies, which are its arms; nil = the first one leads.
-	mixture *rank.Mixture
-	arms    []rank.Arm
-	// learns: a policy ranks by the apprentice's model. asksModel: a policy or a shadow does.
-	learns, asksModel bool
-	shadows           []*rank.Policy
-	models            *schemas.ModelSchedule // when they are due; not to be changed
-	limits            limits
-	using, newest     model
-	expands           bool // a policy orders pages
-
-	// What follows from both; built by Configure.
-	ready, old []*heap[*host] // by policy
-
-	// outage of the network (outage.go) and unreachable hosts (unreachable.go).
-	outage  outage
-	failing failing
+	// What is stored.
+	state *state.Records
+	pages *state.Pages
+	// Hosts with their queues, and what waits.
+	hosts  *queue.Hosts
+	queues *queue.Queues
+	waits  *queue.Waits
+	// Places of entries, and their re-scoring.
+	places   *place.Placer
+	workers  *rescore.Workers
+	prefetch *rescore.Prefetcher
+	rescorer *rescore.Rescorer
+	// The control record, and what follows from it and the verdicts.
+	cfg      *settings
+	arms     *arms
+	flights  *flights
+	pace     *pace
+	peers    *peers
+	hubs     *hubs
+	learners *learners
+	renewal  *renewal
+	// Verdicts and requests.
+	ledger     *ledger
+	applier    *applier
+	dispatcher *dispatcher
 }
 
-// model is an apprentice's model as the frontier ranks by it.
-type model struct {
-	// number of its version's name; 0 = no model.
-	number uint32
-	// model is nil for no model, and after Open until SetModel gives it.
-	model Model
-	pages uint64
+// newShard composes a shard on a store from which nothing was read yet.
+func newShard(store storage.Store, name state.ShardName) *Shard {
+	s := &Shard{cfg: new(settings)}
+	s.state = state.NewRecords(store, name)
+	s.pages = state.NewPages(s.state)
+	s.hosts = queue.NewHosts(s.state)
+	s.queues = queue.NewQueues(s.state, s.hosts)
+	s.waits = queue.NewWaits(s.state, s.hosts)
+	s.places = place.NewPlacer(s.state, s.pages, s.hosts, s.queues)
+	s.workers = rescore.NewWorkers(s.state, s.pages, s.queues, s.places)
+	s.arms = &arms{state: s.state, queues: s.queues, places: s.places}
+	s.flights = newFlights(s.cfg, s.state, s.hosts, s.queues, s.waits)
+	s.prefetch = rescore.NewPrefetcher(s.workers, s.flights.flying)
+	s.rescorer = rescore.NewRescorer(s.workers)
+	s.pace = &pace{cfg: s.cfg, state: s.state}
+	s.peers = &peers{cfg: s.cfg, state: s.state}
+	s.hubs = &hubs{cfg: s.cfg, state: s.state, places: s.places}
+	s.learners = &learners{state: s.state, places: s.places}
+	s.renewal = &renewal{cfg: s.cfg, state: s.state}
+	s.ledger = &ledger{cfg: s.cfg, state: s.state, pages: s.pages, places: s.places, peers: s.peers}
+	s.applier = &applier{
+		cfg: s.cfg, state: s.state, pages: s.pages, hosts: s.hosts, queues: s.queues, waits: s.waits, places: s.places, prefetch: s.prefetch,
+		arms: s.arms, flights: s.flights, pace: s.pace, peers: s.peers, renewal: s.renewal, ledger: s.ledger,
+	}
+	s.dispatcher = &dispatcher{
+		cfg: s.cfg, state: s.state, pages: s.pages, hosts: s.hosts, queues: s.queues, waits: s.waits, places: s.places,
+		arms: s.arms, flights: s.flights, pace: s.pace, peers: s.peers, hubs: s.hubs, renewal: s.renewal,
+	}
+	return s
 }
 
-// ErrNoModel: the stored state ranks by a model that SetModel has not set yet.
+// ErrNoModel means that the stored state ranks by a model that SetModel has not set yet.
 var ErrNoModel = errors.New("the shard ranks by a model that is not loaded")
 
 // errNotConfigured is a bug in the caller.
@@ -180,115 +135,80 @@ var errNotConfigured = errors.New("frontier: the shard is not configured")
 
 // Open reads a shard's state from the store; on an empty store the shard is new. It then
 // needs Configure, and SetModel where Model names one, before anything else.
-func Open(store Store, crawl string, number uint32) (*Shard, error) {
+func Open(store storage.Store, crawl string, number uint32) (*Shard, error) {
 	if crawl == "" || len(crawl) > 255 {
 		return nil, fmt.Errorf("frontier: a crawl's name has 1–255 bytes, %q has %d", crawl, len(crawl))
 	}
-	name := ShardName{Crawl: crawl, Shard: number}
-	s := &Shard{
-		name: name, store: store, keys: newKeys(shardPrefix(name)),
-		hostByName: make(map[string]*host), flights: make(map[schemas.ID]*flight),
-		unplaced: make(map[string][]schemas.ID),
-		entries:  newLRU[uint64, *entry](0), pages: newLRU[uint64, *page](0), tables: newLRU[uint64, *linkfeature.Table](0), siblings: newLRU[uint64, []sibling](0),
-		hosts: newLRU[uint32, *host](math.MaxInt), rerankFirst: rerankFirst,
-	}
-	s.waiting, s.sleeping, s.sleepingUnreached, s.latestFailing = s.newWaiting(), s.newSleeping(false), s.newSleeping(true), s.newFailing()
+	s := newShard(store, state.ShardName{Crawl: crawl, Shard: number})
 	s.SetMemory(DefaultMemory)
 	for _, load := range []func() error{
-		s.checkLayout, s.loadCounters, s.loadNames, s.loadHosts, s.loadFlights, s.loadEarly,
-		s.loadLatency, s.loadOutage, s.loadSeen, s.loadPeers, s.loadRanked, s.loadRenewal,
+		s.state.CheckLayout, s.state.LoadCounters, s.state.LoadNames, s.hosts.LoadHosts, s.flights.loadFlights, s.flights.loadEarly,
+		s.pace.loadLatency, s.waits.LoadOutage, s.state.LoadSeen, s.peers.loadPeers, s.hubs.loadRanked, s.renewal.loadRenewal,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)
 		}
 	}
-	s.using = model{number: s.c.model, pages: s.c.modelPages}
-	s.newest = s.using
+	s.places.Using = place.VersionedModel{Number: s.state.Counters.Model, Pages: s.state.Counters.ModelPages}
+	s.rescorer.Newest = s.places.Using
 	return s, nil
-}
-
-// checkLayout refuses state of another layout and marks new state.
-func (s *Shard) checkLayout() error {
-	key := s.keys.kind(kindLayout)
-	v, ok, err := s.store.Get(key)
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return s.store.Set(key, []byte{layout})
-	case len(v) != 1 || v[0] != layout:
-		return fmt.Errorf("state has layout %x, this program reads %d: delete the state directory to build it anew from the topics", v, layout)
-	}
-	return nil
 }
 
 // usable returns why the shard cannot work yet.
 func (s *Shard) usable() error {
-	if s.ctl == nil {
+	if s.cfg.ctl == nil {
 		return errNotConfigured
 	}
-	if s.asksModel && s.using.number != 0 && s.using.model == nil {
+	if s.places.AsksModel && s.places.Using.Number != 0 && s.places.Using.Model == nil {
 		return ErrNoModel
 	}
 	return nil
 }
 
-// entry reads an entry. A caller that changes it stores it with saveEntry before the call ends.
-func (s *Shard) entry(ordinal uint64) (*entry, error) {
-	if e, ok := s.entries.get(ordinal); ok {
-		return e, nil
+// save stores the counters, and the hosts that changed.
+func (s *Shard) save() error {
+	if err := s.hosts.SaveHosts(); err != nil {
+		return err
 	}
-	e, err := readEntry(s.store.Get, &s.keys, ordinal, s.c.hosts)
-	if err == nil {
-		s.keep(e)
-	}
-	return e, err
+	s.state.Buffer = s.state.Counters.Append(s.state.Buffer[:0], s.state.Generations)
+	return s.state.Store.Set(s.state.Keys.Kind(state.KindCounters), s.state.Buffer)
 }
 
-// readEntry reads an entry of one of so many hosts from the store.
-func readEntry(get func(key []byte) ([]byte, bool, error), keys *keys, ordinal uint64, hosts uint32) (*entry, error) {
-	b, ok, err := get(keys.u64(kindEntry, ordinal))
-	if err != nil {
-		return nil, err
+// Prepare computes in advance what it can for verdicts that will be passed to Apply next, in any order or not at
+// all; they must not be changed. It changes nothing but the time that Apply takes.
+func (s *Shard) Prepare(recs []*schemas.LinkFound) error {
+	if err := s.usable(); err != nil {
+		return err
 	}
-	if !ok {
-		return nil, fmt.Errorf("frontier: entry %d is missing", ordinal)
-	}
-	e, err := decodeEntry(ordinal, b)
-	if err != nil {
-		return nil, err
-	}
-	if e.host >= hosts {
-		return nil, fmt.Errorf("frontier: entry %d has the unknown host %d", ordinal, e.host)
-	}
-	return e, nil
+	return s.prefetch.Prepare(recs)
 }
 
-func (s *Shard) saveEntry(e *entry) error {
-	s.keep(e)
-	return s.storeEntry(e)
-}
+// DefaultMemory is the bound of a shard's memory where Options.Memory is 0, bytes.
+const DefaultMemory = 256 << 20
 
-// storeEntry is saveEntry for an entry that need not be in memory afterwards.
-func (s *Shard) storeEntry(e *entry) error {
-	s.value = e.append(s.value[:0])
-	return s.setEntry(e.ordinal, s.value)
-}
-
-// setEntry stores an entry's value.
-func (s *Shard) setEntry(ordinal uint64, value []byte) error {
-	if s.awaited() {
-		s.since.entries[ordinal] = true
+// SetMemory bounds what the shard keeps in memory to save reading, bytes; what does not fit is
+// read from the store when it is needed. The package's documentation lists what is bounded and
+// what is not.
+func (s *Shard) SetMemory(bytes int) {
+	if bytes <= 0 {
+		bytes = DefaultMemory
 	}
-	return s.store.Set(s.keys.u64(kindEntry, ordinal), value)
+	s.pages.SharePages(bytes / 8)
+	if bytes == s.rescorer.Memory {
+		return
+	}
+	s.rescorer.Memory = bytes
+	s.state.Entries.Limit(bytes / 4)
+	s.pages.Tables.Limit(bytes * 3 / 16)
+	s.hosts.Memory = bytes / 8
+	s.state.Known.Filter.Limit(bytes / 8)
+	s.state.Known.Ordinals.Limit(bytes / 16)
+	s.hosts.FitFronts()
 }
 
-// keep holds an entry in memory, with its links if they are loaded.
-func (s *Shard) keep(e *entry) {
-	cost := entryCost + len(e.url) + 96*len(e.places) + linkCost*cap(e.links)
-	if e.held() {
-		s.entries.renew(e.place, cost)
-	} else {
-		e.place = s.entries.put(e.ordinal, e, cost)
-	}
+// Drop removes the state of all shards of a crawl from the store. No Shard of the crawl may be in use.
+func Drop(store storage.Store, crawl string) error {
+	prefix := state.ShardPrefix(state.ShardName{Crawl: crawl})
+	prefix = prefix[:len(prefix)-binary.Size(uint32(0))]
+	return store.DeleteRange(prefix, state.After(prefix))
 }

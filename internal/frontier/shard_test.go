@@ -16,9 +16,13 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/rescore"
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
-	"forager/internal/rank/rank"
+	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -38,7 +42,7 @@ func (m fakeModel) Score(features []*schemas.Feature) float64 {
 // moody is a ranker that changes its scores.
 type moody map[string]float64
 
-func (m moody) Score(v string, s *rank.Source) float64 {
+func (m moody) Score(v string, s *policy.Source) float64 {
 	return 3*m[v] - 1 + s.Raw/8 + float64(len(s.URL)%2)/16
 }
 
@@ -248,7 +252,7 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 
 // machine drives a Shard and the naive frontier with the same calls.
 type machine struct {
-	store   Store
+	store   storage.Store
 	shard   *Shard
 	naive   *naive
 	scope   *scope.Scope
@@ -312,9 +316,9 @@ func (m *machine) check(t *rapid.T) {
 // checkStore compares the state that no call returns with the naive frontier.
 func (m *machine) checkStore(t *rapid.T) {
 	count := func(kind byte) (n int) {
-		from := append([]byte(nil), m.shard.keys.kind(kind)...)
-		err := m.store.Scan(from, after(from), func(key, _ []byte) (bool, error) {
-			if kind != kindQueue || !leftBehind(t, m.shard, key) {
+		from := append([]byte(nil), m.shard.state.Keys.Kind(kind)...)
+		err := m.store.Scan(from, state.After(from), func(key, _ []byte) (bool, error) {
+			if kind != state.KindQueue || !leftBehind(t, m.shard, key) {
 				n++
 			}
 			return true, nil
@@ -328,14 +332,14 @@ func (m *machine) checkStore(t *rapid.T) {
 	pages := map[uint64]uint32{}
 	for _, e := range m.naive.entries {
 		for _, p := range e.places {
-			if e.state == stateQueued && !e.unranked && p.in {
+			if e.state == state.Queued && !e.unranked && p.in {
 				keys++
 			}
 		}
-		if e.state == stateWaiting {
+		if e.state == state.Waiting {
 			waiting++
 		}
-		links += max(0, len(e.links)-inlineLinks)
+		links += max(0, len(e.links)-state.InlineLinks)
 		for _, l := range e.links {
 			pages[l.page.number]++
 		}
@@ -343,62 +347,62 @@ func (m *machine) checkStore(t *rapid.T) {
 	tables, guided := 0, 0
 	stored := storedPages(t, m.shard)
 	for n, pending := range pages {
-		if p := stored[n]; p == nil || p.pending != pending {
+		if p := stored[n]; p == nil || p.Pending != pending {
 			t.Fatalf("page %d has %+v, want %d pending links", n, p, pending)
-		} else if !p.seeds {
+		} else if !p.Seeds {
 			tables++
-			if p.guided {
+			if p.Guided {
 				guided++
 			}
 		}
 	}
 	for kind, want := range map[byte]int{
-		kindQueue: keys, kindLink: links, kindWaiting: waiting, kindFlight: len(m.naive.flights),
-		kindPage: len(pages), kindTable: tables, kindGuidance: guided,
-		kindEntry: len(m.naive.entries), kindSeen: len(m.naive.entries),
+		state.KindQueue: keys, state.KindLink: links, state.KindWaiting: waiting, state.KindFlight: len(m.naive.flights),
+		state.KindPage: len(pages), state.KindTable: tables, state.KindGuidance: guided,
+		state.KindEntry: len(m.naive.entries), state.KindSeen: len(m.naive.entries),
 	} {
 		if got := count(kind); got != want {
 			t.Fatalf("%d keys of kind %c, want %d", got, kind, want)
 		}
 	}
-	for ordinal := range m.shard.entries.at {
-		kept, _ := m.shard.entries.get(ordinal)
-		b, _, err := m.store.Get(m.shard.keys.u64(kindEntry, ordinal))
-		if err != nil || !bytes.Equal(b, kept.append(nil)) {
+	for ordinal := range m.shard.state.Entries.At {
+		kept, _ := m.shard.state.Entries.Get(ordinal)
+		b, _, err := m.store.Get(m.shard.state.Keys.U64(state.KindEntry, ordinal))
+		if err != nil || !bytes.Equal(b, kept.Append(nil)) {
 			t.Fatalf("entry %+v is not what is stored: %x, %v", kept, b, err)
 		}
 	}
 	checkHosts(t, m.shard)
-	if _, outside := m.naive.backlog(); m.shard.c.outside != outside || len(stored) != len(pages) {
-		t.Fatalf("%d entries outside, want %d; %d pages, want %d", m.shard.c.outside, outside, len(stored), len(pages))
+	if _, outside := m.naive.backlog(); m.shard.state.Counters.Outside != outside || len(stored) != len(pages) {
+		t.Fatalf("%d entries outside, want %d; %d pages, want %d", m.shard.state.Counters.Outside, outside, len(stored), len(pages))
 	}
 }
 
 // leftBehind reports whether a sweep of the pass under way has moved the entry of a queue key.
 func leftBehind(t *rapid.T, s *Shard, key []byte) bool {
-	k, err := s.keys.parseQueue(key)
+	k, err := s.state.Keys.ParseQueue(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := s.generations[k.policy]
-	return g.passing() && k.generation == g.current && k.order.ordinal <= s.c.swept
+	g := s.state.Generations[k.Policy]
+	return g.Passing() && k.Generation == g.Current && k.Order.Ordinal <= s.state.Counters.Swept
 }
 
 // storedPages reads every page with pending links.
-func storedPages(t interface{ Fatal(...any) }, s *Shard) map[uint64]*page {
+func storedPages(t interface{ Fatal(...any) }, s *Shard) map[uint64]*state.Page {
 	var numbers []uint64
-	from := append([]byte(nil), s.keys.kind(kindPage)...)
-	err := s.store.Scan(from, after(from), func(key, _ []byte) (bool, error) {
-		n, err := s.keys.parseU64(key)
+	from := append([]byte(nil), s.state.Keys.Kind(state.KindPage)...)
+	err := s.state.Store.Scan(from, state.After(from), func(key, _ []byte) (bool, error) {
+		n, err := s.state.Keys.ParseU64(key)
 		numbers = append(numbers, n)
 		return true, err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := make(map[uint64]*page)
+	pages := make(map[uint64]*state.Page)
 	for _, n := range numbers {
-		p, ok, err := s.page(n)
+		p, ok, err := s.pages.Page(n)
 		if err != nil || !ok {
 			t.Fatal("page ", n, ok, err)
 		}
@@ -411,9 +415,9 @@ func storedPages(t interface{ Fatal(...any) }, s *Shard) map[uint64]*page {
 // another.
 func (m *machine) forget(t *rapid.T) {
 	m.shard.SetMemory(rapid.SampledFrom([]int{1, 1 << 14, 1 << 15, DefaultMemory}).Draw(t, "memory"))
-	if m.shard.c.entries > 0 && rapid.Bool().Draw(t, "mistakes") {
+	if m.shard.state.Counters.Entries > 0 && rapid.Bool().Draw(t, "mistakes") {
 		url := rapid.SampledFrom(m.urls).Draw(t, "url")
-		m.shard.known.ordinals.put(schemas.URLID(url), rapid.Uint64Range(1, m.shard.c.entries).Draw(t, "ordinal"))
+		m.shard.state.Known.Ordinals.Put(schemas.URLID(url), rapid.Uint64Range(1, m.shard.state.Counters.Entries).Draw(t, "ordinal"))
 	}
 }
 
@@ -424,9 +428,7 @@ func (m *machine) apply(t *rapid.T, recs ...*schemas.LinkFound) {
 			t.Fatalf("prepare: %v", err)
 		}
 		if rapid.Bool().Draw(t, "at once") { // before anything is applied, not concurrently
-			for i := range m.shard.preparing.made {
-				m.shard.await(&m.shard.preparing.made[i])
-			}
+			m.shard.prefetch.Wait()
 		}
 	}
 	for i, rec := range recs {
@@ -459,7 +461,7 @@ func (m *machine) dispatch(t *rapid.T, most int) {
 
 func (m *machine) reopen(t *rapid.T) {
 	m.shard = must[*Shard](t, "open")(Open(m.store, m.ctl.GetCrawl(), 0))
-	m.shard.rerankFirst = m.naive.rerankFirst
+	m.shard.rescorer.RerankFirst = m.naive.rerankFirst
 	m.configure(t)
 	if m.announced {
 		if err := m.shard.SetModel(m.newest.version, m.newest.model, m.newest.pages); err != nil {
@@ -469,7 +471,7 @@ func (m *machine) reopen(t *rapid.T) {
 	m.naive.reopened()
 }
 
-func (m *machine) setModel(t *rapid.T, version string, model Model, pages uint64) {
+func (m *machine) setModel(t *rapid.T, version string, model place.Model, pages uint64) {
 	if err := m.shard.SetModel(version, model, pages); err != nil {
 		t.Fatalf("set model: %v", err)
 	}
@@ -617,7 +619,7 @@ func (m *machine) step(t *rapid.T) {
 			t.Fatalf("reconsider: %v", err)
 		}
 		for _, u := range changed {
-			if e := m.naive.byURL[u]; e != nil && e.state == stateQueued {
+			if e := m.naive.byURL[u]; e != nil && e.state == state.Queued {
 				m.naive.place(e)
 			}
 		}
@@ -629,11 +631,11 @@ func (m *machine) drawOverride(t *rapid.T) {
 	m.options.Rankers = nil
 	if rapid.IntRange(0, 2).Draw(t, "override") == 0 {
 		p := rapid.SampledFrom(m.ctl.GetPolicies()).Draw(t, "whose")
-		m.options.Rankers = map[string]rank.Ranker{p.GetName(): m.moods}
+		m.options.Rankers = map[string]policy.Ranker{p.GetName(): m.moods}
 	}
 }
 
-func newMachine(t *rapid.T, store Store) *machine {
+func newMachine(t *rapid.T, store storage.Store) *machine {
 	m := &machine{
 		store: store, naive: newNaive("c"), ctl: drawControl(t, "c"), now: 1_000_000, urls: drawUniverse(t), moods: moody{},
 		// With almost no memory everything is read repeatedly.
@@ -641,8 +643,8 @@ func newMachine(t *rapid.T, store Store) *machine {
 	}
 	m.drawOverride(t)
 	m.shard = must[*Shard](t, "open")(Open(store, "c", 0))
-	m.naive.rerankFirst = rapid.SampledFrom([]int{0, 1, 3, rerankFirst}).Draw(t, "placed at once")
-	m.shard.rerankFirst = m.naive.rerankFirst
+	m.naive.rerankFirst = rapid.SampledFrom([]int{0, 1, 3, rescore.RerankFirst}).Draw(t, "placed at once")
+	m.shard.rescorer.RerankFirst = m.naive.rerankFirst
 	m.configure(t)
 	m.naive.configure(m.ctl, m.scope, m.options)
 	return m

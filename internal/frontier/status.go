@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"forager/internal/frontier/state"
 	"forager/schemas"
 )
 
@@ -22,22 +23,22 @@ const (
 // are added or its budget is raised, unless it was stopped.
 func (s *Shard) Finished() (reason string, ok bool) {
 	switch {
-	case s.ctl == nil || len(s.flights) > 0:
+	case s.cfg.ctl == nil || len(s.flights.byID) > 0:
 		return "", false
-	case s.limits.shards > 1: // shard 0 decides for all (package shards)
-		end := s.lease.GetLease().GetEnd()
+	case s.cfg.limits.shards > 1: // shard 0 decides for all (package shards)
+		end := s.peers.lease.GetLease().GetEnd()
 		return end, end != ""
-	case s.c.stopped:
+	case s.state.Counters.Stopped:
 		return EndStopped, true
-	case s.limits.pages > 0 && s.c.pages >= s.limits.pages:
+	case s.cfg.limits.pages > 0 && s.state.Counters.Pages >= s.cfg.limits.pages:
 		return EndPages, true
-	case s.limits.requests > 0 && s.c.requests >= s.limits.requests:
+	case s.cfg.limits.requests > 0 && s.state.Counters.Requests >= s.cfg.limits.requests:
 		return EndRequests, true
-	case s.c.seeds == 0 || s.backlog() > 0 || s.c.unranked > 0:
+	case s.state.Counters.Seeds == 0 || s.hosts.Backlog() > 0 || s.state.Counters.Unranked > 0:
 		return "", false
-	case s.c.backlog[givenUp].all() > 0:
+	case s.state.Counters.Backlog[state.GivenUp].All() > 0:
 		return EndUnreachable, true
-	case s.c.outside > 0:
+	case s.state.Counters.Outside > 0:
 		return EndStagnated, true
 	}
 	return EndEmpty, true
@@ -46,50 +47,50 @@ func (s *Shard) Finished() (reason string, ok bool) {
 // Status returns the status of the shard. Spans lack offsets, which the frontier does not know.
 func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 	st := &schemas.CrawlStatus{
-		Crawl: s.name.Crawl, Shard: s.name.Shard, Epoch: s.options.Epoch,
-		Dispatched: s.c.dispatched, InFlight: uint64(len(s.flights)), Queued: s.backlog() + s.c.unranked,
+		Crawl: s.state.Name.Crawl, Shard: s.state.Name.Shard, Epoch: s.cfg.options.Epoch,
+		Dispatched: s.state.Counters.Dispatched, InFlight: uint64(len(s.flights.byID)), Queued: s.hosts.Backlog() + s.state.Counters.Unranked,
 		Outcomes: make(map[string]uint64), Refused: make(map[string]uint64),
-		Pages: s.c.pages, RelevanceRaw: s.c.raw, RelevanceTempered: s.c.tempered, Requests: s.c.requests,
-		Links: s.c.links, Leaps: s.c.leaps, Trained: s.c.trained, Duplicates: s.c.duplicates,
-		At: now.UnixMilli(), StartedAt: s.c.startedAt, Spans: make(map[string]*schemas.TopicSpan),
+		Pages: s.state.Counters.Pages, RelevanceRaw: s.state.Counters.Raw, RelevanceTempered: s.state.Counters.Tempered, Requests: s.state.Counters.Requests,
+		Links: s.state.Counters.Links, Leaps: s.state.Counters.Leaps, Trained: s.state.Counters.Trained, Duplicates: s.state.Counters.Duplicates,
+		At: now.UnixMilli(), StartedAt: s.state.Counters.StartedAt, Spans: make(map[string]*schemas.TopicSpan),
 	}
-	for o, n := range s.c.outcomes {
+	for o, n := range s.state.Counters.Outcomes {
 		st.Outcomes[schemas.OutcomeName(o)] = n
 	}
-	for r, n := range s.c.refused {
+	for r, n := range s.state.Counters.Refused {
 		st.Refused[string(r)] = n
 	}
-	for i, span := range s.c.spans {
-		st.Spans[spanNames[i]] = &schemas.TopicSpan{Count: span.count, Xor: span.xor.Bytes()}
+	for i, span := range s.state.Counters.Spans {
+		st.Spans[state.SpanNames[i]] = &schemas.TopicSpan{Count: span.Count, Xor: span.Xor.Bytes()}
 	}
-	st.LatencyP50Ms, st.LatencyP95Ms = s.percentiles()
-	if s.ctl == nil {
+	st.LatencyP50Ms, st.LatencyP95Ms = s.pace.percentiles()
+	if s.cfg.ctl == nil {
 		return st
 	}
-	st.PagesLeft = left(s.limits.pages, s.c.pages, st.InFlight)
-	st.RequestsLeft = left(s.limits.requests, s.c.requests, st.InFlight+s.asking)
-	st.Window = uint32(s.window())
-	if s.limits.shards > 1 {
+	st.PagesLeft = left(s.cfg.limits.pages, s.state.Counters.Pages, st.InFlight)
+	st.RequestsLeft = left(s.cfg.limits.requests, s.state.Counters.Requests, st.InFlight+s.flights.asking)
+	st.Window = uint32(s.pace.window())
+	if s.cfg.limits.shards > 1 {
 		s.leaseStatus(st)
 	}
-	if s.policies[0].Learns() || s.mixture != nil && s.learns {
+	if s.places.Policies[0].Learns() || s.arms.mixture != nil && s.places.Learns {
 		st.Model, _ = s.Model()
 	}
-	st.Arms, st.Unreachable = s.armsStatus(), s.unreachable(now)
+	st.Arms, st.Unreachable = s.arms.armsStatus(), s.waits.Unreachable(unixMilli(now))
 	var ended bool
 	st.EndReason, ended = s.Finished()
 	switch {
 	case ended:
 		st.State = schemas.ShardState_SHARD_STATE_FINISHED
-	case s.c.stopped:
+	case s.state.Counters.Stopped:
 		st.State = schemas.ShardState_SHARD_STATE_STOPPING
-	case s.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_PAUSED:
+	case s.cfg.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_PAUSED:
 		st.State = schemas.ShardState_SHARD_STATE_PAUSED
 	default:
 		st.State = schemas.ShardState_SHARD_STATE_RUNNING
 	}
 	if !ended {
-		st.Activity, st.Outage = s.activity(), s.outageStatus()
+		st.Activity, st.Outage = s.activity(), s.waits.OutageStatus()
 	}
 	return st
 }
@@ -107,29 +108,29 @@ const Rescoring = "re-scoring"
 
 // activity is what the shard does or waits for apart from dispatching.
 func (s *Shard) activity() string {
-	if s.outage.since > 0 {
+	if s.waits.Outage.Since > 0 {
 		return "waiting for the network"
 	}
-	if s.modelDue() {
+	if s.dispatcher.modelDue() {
 		return "model wait"
 	}
-	if s.hubsDue() {
+	if s.hubs.hubsDue() {
 		return "hub wait"
 	}
-	if s.guideDue() {
+	if s.renewal.guideDue() {
 		return "guide wait"
 	}
-	if s.limits.shards > 1 && s.want() > 0 && !s.room() {
+	if s.cfg.limits.shards > 1 && s.dispatcher.want() > 0 && !s.dispatcher.mayDispatch() {
 		return "waiting for a lease"
 	}
-	if n := s.c.unranked; n > 0 {
+	if n := s.state.Counters.Unranked; n > 0 {
 		return fmt.Sprintf("other policies: %d entries still to be placed", n)
 	}
 	var done, all uint64
-	for _, g := range s.generations {
-		if g.passing() {
-			done += g.keys[slotNew]
-			all += g.keys[slotOld] + g.keys[slotNew]
+	for _, g := range s.state.Generations {
+		if g.Passing() {
+			done += g.Keys[state.SlotNew]
+			all += g.Keys[state.SlotOld] + g.Keys[state.SlotNew]
 		}
 	}
 	if all == 0 {

@@ -6,19 +6,21 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
+	"forager/internal/frontier/storage"
 	"forager/internal/stream"
+	diskstate "forager/internal/stream/state"
 )
 
 // committer is a Store whose writes are committed by a call, as those of stages are after each step.
 type committer interface {
-	Store
+	storage.Store
 	commit(tb fataler)
 }
 
 type fataler interface{ Fatal(args ...any) }
 
 // commit commits what was written to a store; what is written to NewMemory is committed at once.
-func commit(tb fataler, s Store) {
+func commit(tb fataler, s storage.Store) {
 	if c, ok := s.(committer); ok {
 		c.commit(tb)
 	}
@@ -26,11 +28,11 @@ func commit(tb fataler, s Store) {
 
 // lagging is a Store in memory of which ReadCommitted and ScanCommitted show the last commit.
 type lagging struct {
-	*memory
-	last *memory
+	*storage.Memory
+	last *storage.Memory
 }
 
-func newLagging() *lagging { return &lagging{memory: new(memory), last: new(memory)} }
+func newLagging() *lagging { return &lagging{Memory: storage.NewMemory(), last: storage.NewMemory()} }
 
 func (l *lagging) ReadCommitted(keys [][]byte, f func(i int, value []byte) error) error {
 	return l.last.ReadCommitted(keys, f)
@@ -40,14 +42,7 @@ func (l *lagging) ScanCommitted(from, to []byte, f func(key, value []byte) (bool
 	return l.last.ScanCommitted(from, to, f)
 }
 
-func (l *lagging) commit(fataler) { l.last = l.memory.clone() }
-
-// clone returns an independent copy.
-func (m *memory) clone() *memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return &memory{tree: *m.tree.Copy()}
-}
+func (l *lagging) commit(fataler) { l.last = l.Memory.Clone() }
 
 // shipped is the Store of the stages, on a file system in memory.
 type shipped struct {
@@ -57,7 +52,7 @@ type shipped struct {
 
 // newShipped opens one; the function that it returns closes it.
 func newShipped(tb fataler) (*shipped, func()) {
-	s, err := stream.OpenStore(stream.StoreOptions{Dir: "state", Identity: "test", FS: vfs.NewMem()})
+	s, err := stream.OpenStore(diskstate.Options{Dir: "state", Identity: "test", FS: vfs.NewMem()})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -76,7 +71,7 @@ func shippedFor(tb testing.TB) *shipped {
 
 func (s *shipped) commit(tb fataler) {
 	s.commits++
-	if err := s.Commit(stream.Marks{Input: s.commits}); err != nil {
+	if err := s.Commit(diskstate.Marks{Input: s.commits}); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -36,7 +36,7 @@ func TestANetworkOutageCostsNothing(t *testing.T) {
 		}
 		st := s.shard.Status(s.now)
 		if st.GetOutage().GetSince() != 1_000_000 || st.GetOutage().GetCause() != "dial: refused" || st.GetQueued() != 200 {
-			t.Fatalf("the status says %v", st)
+			t.Fatalf("the status is %v", st)
 		}
 		if at, ok := s.shard.Wake(s.now); !ok || !at.After(s.now) {
 			t.Fatalf("after %v the shard wants to be called at %v, %t", s.now, at, ok)

@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 )
 
 // The window by default is found by trying: min(what was found, max(1, budget/20)).
@@ -30,83 +33,90 @@ type latency struct {
 	at, took [latencySlots]int64 // milliseconds
 }
 
+// pace measures the latency of requests and finds the window.
+type pace struct {
+	cfg     *settings
+	state   *state.Records
+	latency latency
+}
+
 // window is the number of requests that may be in flight.
-func (s *Shard) window() uint64 {
-	if s.limits.window > 0 {
-		return s.limits.window
+func (pc *pace) window() uint64 {
+	if pc.cfg.limits.window > 0 {
+		return pc.cfg.limits.window
 	}
-	return min(max(firstWindow, s.c.windowNow), s.limits.windowCap)
+	return min(max(firstWindow, pc.state.Counters.WindowNow), pc.cfg.limits.windowCap)
 }
 
 // windowInForce is the window, bounded by the lease if there are several shards.
-func (s *Shard) windowInForce() uint64 {
-	if s.limits.shards > 1 {
-		return min(s.window(), s.lease.GetLease().GetWindow())
+func (ds *dispatcher) windowInForce() uint64 {
+	if ds.cfg.limits.shards > 1 {
+		return min(ds.pace.window(), ds.peers.lease.GetLease().GetWindow())
 	}
-	return s.window()
+	return ds.pace.window()
 }
 
 // measure takes the latency of one verdict, dispatch → verdict.
-func (s *Shard) measure(now, took int64) error {
+func (pc *pace) measure(now, took int64) error {
 	now, took = max(now, 0), max(took, 0)
-	slot := s.c.samples % latencySlots
-	s.latency.at[slot], s.latency.took[slot] = now, took
-	s.c.samples++
-	s.tune()
-	s.value = binary.AppendUvarint(s.value[:0], uint64(now))
-	s.value = binary.AppendUvarint(s.value, uint64(took))
-	return s.store.Set(s.keys.u32(kindLatency, uint32(slot)), s.value)
+	slot := pc.state.Counters.Samples % latencySlots
+	pc.latency.at[slot], pc.latency.took[slot] = now, took
+	pc.state.Counters.Samples++
+	pc.tune()
+	pc.state.Buffer = binary.AppendUvarint(pc.state.Buffer[:0], uint64(now))
+	pc.state.Buffer = binary.AppendUvarint(pc.state.Buffer, uint64(took))
+	return pc.state.Store.Set(pc.state.Keys.U32(state.KindLatency, uint32(slot)), pc.state.Buffer)
 }
 
 // tune measures the rate if it is due, and changes the window.
-func (s *Shard) tune() {
-	c := &s.c
-	c.windowNow = max(firstWindow, c.windowNow)
-	since := c.samples - c.tunedAt
-	if since < max(measureEvery, 2*c.windowNow) {
+func (pc *pace) tune() {
+	c := &pc.state.Counters
+	c.WindowNow = max(firstWindow, c.WindowNow)
+	since := c.Samples - c.TunedAt
+	if since < max(measureEvery, 2*c.WindowNow) {
 		return
 	}
 	// Verdicts come in bursts, of which each measurement has a few: the rate is that since the last verdict of
 	// the former measurement. Between the first and the last of a burst it would be any number.
-	last := c.samples - 1
+	last := c.Samples - 1
 	n := min(since, last, latencySlots-1)
-	span := max(1, s.latency.at[last%latencySlots]-s.latency.at[(last-n)%latencySlots])
+	span := max(1, pc.latency.at[last%latencySlots]-pc.latency.at[(last-n)%latencySlots])
 	rate := n * 1_000_000 / uint64(span) // verdicts in 1,000 s
-	faster := rate*8 > c.bestRate*9
-	c.bestRate = max(rate, c.bestRate-c.bestRate/forget)
-	again := c.samples/(tryAgain*c.windowNow) > c.tunedAt/(tryAgain*c.windowNow)
-	c.tunedAt = c.samples
+	faster := rate*8 > c.BestRate*9
+	c.BestRate = max(rate, c.BestRate-c.BestRate/forget)
+	again := c.Samples/(tryAgain*c.WindowNow) > c.TunedAt/(tryAgain*c.WindowNow)
+	c.TunedAt = c.Samples
 	switch {
-	case !faster && c.widened == 1:
-		c.windowNow, c.widened = c.windowNow/2, 0
-	case (faster || again) && c.windowNow < lastWindow:
-		c.windowNow, c.widened = 2*c.windowNow, 1
+	case !faster && c.Widened == 1:
+		c.WindowNow, c.Widened = c.WindowNow/2, 0
+	case (faster || again) && c.WindowNow < lastWindow:
+		c.WindowNow, c.Widened = 2*c.WindowNow, 1
 	default:
-		c.widened = 0
+		c.Widened = 0
 	}
 }
 
 // percentiles returns median and 95th percentile of the last samples, milliseconds.
-func (s *Shard) percentiles() (p50, p95 uint32) {
-	n := int(min(s.c.samples, latencySlots))
+func (pc *pace) percentiles() (p50, p95 uint32) {
+	n := int(min(pc.state.Counters.Samples, latencySlots))
 	if n == 0 {
 		return 0, 0
 	}
-	took := slices.Clone(s.latency.took[:n])
+	took := slices.Clone(pc.latency.took[:n])
 	slices.Sort(took)
 	return milliseconds(took[n/2]), milliseconds(took[min(n-1, n*95/100)])
 }
 
 func milliseconds(ms int64) uint32 { return uint32(min(ms, 1<<32-1)) }
 
-func (s *Shard) loadLatency() error {
-	from := append([]byte(nil), s.keys.kind(kindLatency)...)
-	return s.store.Scan(from, after(from), func(key, value []byte) (bool, error) {
-		r := reader{b: value}
-		at, took := r.i64(), r.i64()
-		slot, err := s.keys.parseU32(key)
+func (pc *pace) loadLatency() error {
+	from := append([]byte(nil), pc.state.Keys.Kind(state.KindLatency)...)
+	return pc.state.Store.Scan(from, state.After(from), func(key, value []byte) (bool, error) {
+		r := storage.Reader{Rest: value}
+		at, took := r.I64(), r.I64()
+		slot, err := pc.state.Keys.ParseU32(key)
 		if err == nil {
-			err = r.end()
+			err = r.End()
 		}
 		if err != nil {
 			return false, fmt.Errorf("frontier: latency sample: %w", err)
@@ -114,7 +124,7 @@ func (s *Shard) loadLatency() error {
 		if slot >= latencySlots {
 			return false, fmt.Errorf("frontier: latency sample %d of %d", slot, latencySlots)
 		}
-		s.latency.at[slot], s.latency.took[slot] = at, took
+		pc.latency.at[slot], pc.latency.took[slot] = at, took
 		return true, nil
 	})
 }

@@ -1,6 +1,11 @@
 package frontier
 
-import "testing"
+import (
+	"testing"
+
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
+)
 
 // TestWindowOfBursts: verdicts come in bursts of a whole window. If a round takes the same time however
 // many it brings, the window grows; if the time is proportional to the verdicts, it stays at its first value.
@@ -14,22 +19,22 @@ func TestWindowOfBursts(t *testing.T) {
 		"busy":    {func(window uint64) int64 { return int64(window) }, firstWindow, 2 * firstWindow},
 		"between": {func(window uint64) int64 { return 50 + int64(window)/8 }, 128, lastWindow},
 	} {
-		s, now := new(Shard), int64(1)
-		s.c.windowNow = firstWindow
-		for s.c.samples < 20_000 {
-			window := s.c.windowNow
+		s, now := newShard(storage.NewMemory(), state.ShardName{Crawl: "c"}), int64(1)
+		s.state.Counters.WindowNow = firstWindow
+		for s.state.Counters.Samples < 20_000 {
+			window := s.state.Counters.WindowNow
 			now += c.round(window)
 			for range window {
-				s.latency.at[s.c.samples%latencySlots] = now
-				s.c.samples++
-				s.tune()
+				s.pace.latency.at[s.state.Counters.Samples%latencySlots] = now
+				s.state.Counters.Samples++
+				s.pace.tune()
 			}
-			if s.c.windowNow > c.most {
-				t.Fatalf("%s: a window of %d after %d verdicts", name, s.c.windowNow, s.c.samples)
+			if s.state.Counters.WindowNow > c.most {
+				t.Fatalf("%s: a window of %d after %d verdicts", name, s.state.Counters.WindowNow, s.state.Counters.Samples)
 			}
 		}
-		if s.c.windowNow < c.least {
-			t.Errorf("%s: a window of %d after %d verdicts, want %d at least", name, s.c.windowNow, s.c.samples, c.least)
+		if s.state.Counters.WindowNow < c.least {
+			t.Errorf("%s: a window of %d after %d verdicts, want %d at least", name, s.state.Counters.WindowNow, s.state.Counters.Samples, c.least)
 		}
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// machinery are the packages that know brokers, stores and processes. All other packages below internal are
+// machinery are the packages that use brokers, stores and processes. All other packages below internal are
 // pure: they import schemas and other pure packages only, so that the same code runs in a stage, in a test and
 // in an experiment.
 var machinery = []string{
 	"forager/internal/audit", "forager/internal/export", "forager/internal/stream",
-	"forager/internal/platform/analytics", "forager/internal/platform/boot", "forager/internal/platform/disk",
+	"forager/internal/platform/analytics", "forager/internal/platform/process", "forager/internal/platform/stagemain", "forager/internal/platform/disk",
 	"forager/internal/platform/objects", "forager/internal/platform/pipeline", "forager/internal/platform/registry",
 	"forager/internal/platform/samples", "forager/internal/platform/segment",
 }
@@ -32,10 +32,10 @@ var clients = map[string][]string{
 	"github.com/versity/versitygw":           {"forager/infra/local", "forager/internal/platform/objects/objectstest"},
 	"github.com/ebitengine/purego":           {"forager/infra/local"},
 	"github.com/parquet-go/parquet-go":       {"forager/internal/platform/archive", "forager/internal/lab/study"},
-	"golang.org/x/net/html":                  {"forager/internal/page/dom", "forager/internal/lab/floor"},
+	"golang.org/x/net/html":                  {"forager/internal/page/dom", "forager/internal/lab/baseline"},
 	"github.com/nlnwa/whatwg-url":            {"forager/internal/web/weburl"},
 	"github.com/blevesearch/snowballstem":    {"forager/internal/page/text"},
-	"github.com/prometheus/client_golang":    {"forager/internal/platform/boot", "forager/internal/stream", "forager/stages"},
+	"github.com/prometheus/client_golang":    {"forager/internal/platform/process", "forager/internal/platform/stagemain", "forager/internal/stream", "forager/stages"},
 }
 
 type pkg struct {
@@ -68,9 +68,9 @@ func packages(t *testing.T) []pkg {
 	return all
 }
 
-func under(path, room string) bool { return path == room || strings.HasPrefix(path, room+"/") }
+func under(path, folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") }
 
-func TestPureRoomsKnowNoMachinery(t *testing.T) {
+func TestPackagesThatComputeImportNoClients(t *testing.T) {
 	pure := 0
 	for _, p := range packages(t) {
 		isMachinery := slices.ContainsFunc(machinery, func(m string) bool { return under(p.ImportPath, m) })
@@ -86,7 +86,7 @@ func TestPureRoomsKnowNoMachinery(t *testing.T) {
 		}
 	}
 	if pure < 10 {
-		t.Errorf("only %d pure rooms seen", pure)
+		t.Errorf("only %d pure packages seen", pure)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestStagesImportSchemasAndInternalOnly(t *testing.T) {
 	}
 }
 
-func TestInternalKnowsNeitherStagesNorInfra(t *testing.T) {
+func TestInternalImportsNeitherStagesNorInfra(t *testing.T) {
 	for _, p := range packages(t) {
 		if !under(p.ImportPath, "forager/internal") && !under(p.ImportPath, "forager/schemas") {
 			continue
@@ -118,6 +118,28 @@ func TestInternalKnowsNeitherStagesNorInfra(t *testing.T) {
 				t.Errorf("%s imports %s", p.ImportPath, i)
 			}
 		}
+	}
+}
+
+// TestOnlyTheLaboratoryImportsIt: no package of the product imports internal/lab or cmd/forager-lab; their tests may.
+func TestOnlyTheLaboratoryImportsIt(t *testing.T) {
+	laboratory := func(path string) bool {
+		return under(path, "forager/internal/lab") || under(path, "forager/cmd/forager-lab")
+	}
+	inside := 0
+	for _, p := range packages(t) {
+		for _, i := range p.Imports {
+			switch {
+			case !laboratory(i):
+			case laboratory(p.ImportPath):
+				inside++
+			default:
+				t.Errorf("%s imports %s", p.ImportPath, i)
+			}
+		}
+	}
+	if inside == 0 {
+		t.Error("no import within the laboratory was seen")
 	}
 }
 
@@ -138,7 +160,7 @@ func TestEveryClientLibraryHasOneOwner(t *testing.T) {
 	}
 	for library := range clients {
 		if !used[library] {
-			t.Errorf("nobody imports %s: the rule is about nothing", library)
+			t.Errorf("no package imports %s: remove the rule", library)
 		}
 	}
 }
@@ -175,13 +197,13 @@ func TestTheModuleRequiresWhatItImports(t *testing.T) {
 	}
 	for _, r := range mod.Require {
 		if imported[r.Path] == r.Indirect {
-			t.Errorf("go.mod says indirect: %t of %s, imported: %t; run go mod tidy", r.Indirect, r.Path, imported[r.Path])
+			t.Errorf("go.mod has indirect: %t of %s, imported: %t; run go mod tidy", r.Indirect, r.Path, imported[r.Path])
 		}
 	}
 }
 
-// TestWhoDecodesTheRequest: only these stages decode the fetch request (docs/decisions/0030).
-func TestWhoDecodesTheRequest(t *testing.T) {
+// TestFewStagesDecodeTheRequest: only these stages decode the fetch request (docs/decisions/0030).
+func TestFewStagesDecodeTheRequest(t *testing.T) {
 	allowed := []string{"fetch", "prioritize", "critic-score", "load-clickhouse"}
 	for _, path := range tracked(t) {
 		parts := strings.Split(path, "/")

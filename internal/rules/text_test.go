@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -23,7 +24,7 @@ func tracked(t *testing.T) []string {
 	}
 	files := slices.DeleteFunc(strings.Split(string(out), "\x00"), func(f string) bool { return f == "" })
 	if len(files) < 50 {
-		t.Fatalf("git knows %d files only", len(files))
+		t.Fatalf("git lists %d files only", len(files))
 	}
 	return files
 }
@@ -35,14 +36,14 @@ var forbidden = []struct {
 }{
 	{"the address of a package registry", regexp.MustCompile(`https?://(registry\.|proxy\.golang|pypi\.|files\.pythonhosted|repo[0-9]*\.maven|repo\.maven|deb\.debian)`), nil},
 	{"an absolute path of a machine", regexp.MustCompile(`(^|[^a-zA-Z0-9_.])/(work|root|home/[a-z]+)/`), nil},
-	{"something said to be unfinished", regexp.MustCompile(`\b(TODO|FIXME|XXX)\b|not implemented`), func(p string) bool {
+	{"an unfinished part", regexp.MustCompile(`\b(TODO|FIXME|XXX)\b|not implemented`), func(p string) bool {
 		return !strings.HasSuffix(p, ".go") && !strings.HasSuffix(p, ".md") && !strings.HasSuffix(p, ".proto")
 	}},
 	{"a test that can skip", regexp.MustCompile(`\.(Skip|Skipf|SkipNow)\(`), func(p string) bool { return !strings.HasSuffix(p, "_test.go") }},
 	{"a folder outside the tree", regexp.MustCompile(`\.\./shared`), func(p string) bool { return p == ".ci/run" }},
 }
 
-func TestNoFileSaysWhatItMustNot(t *testing.T) {
+func TestFilesHaveNoForbiddenText(t *testing.T) {
 	for _, path := range tracked(t) {
 		if path == "internal/rules/text_test.go" || filepath.Base(path) == "go.sum" {
 			continue
@@ -85,25 +86,22 @@ func TestFilesStaySmall(t *testing.T) {
 	}
 }
 
-// TestEveryRoomIsIntroduced checks that every folder of Go code has a doc.go with a package comment.
-func TestEveryRoomIsIntroduced(t *testing.T) {
-	rooms := make(map[string]bool)
+// TestEveryPackageHasADoc checks that every folder of Go code has a doc.go with a package comment.
+func TestEveryPackageHasADoc(t *testing.T) {
+	folders := make(map[string]bool)
 	for _, path := range tracked(t) {
 		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-			rooms[filepath.Dir(path)] = true
+			folders[filepath.Dir(path)] = true
 		}
 	}
-	for room := range rooms {
-		b, err := os.ReadFile(filepath.Join("../..", room, "doc.go"))
-		if err != nil && room == "schemas/generate" {
-			continue // one file, with its comment at the top
-		}
+	for folder := range folders {
+		b, err := os.ReadFile(filepath.Join("../..", folder, "doc.go"))
 		if err != nil {
-			t.Errorf("%s has no doc.go", room)
+			t.Errorf("%s has no doc.go", folder)
 			continue
 		}
 		if !regexp.MustCompile(`(?m)^// (Package|Command) \S+ `).Match(b) {
-			t.Errorf("%s/doc.go does not begin with \"Package …\" or \"Command …\"", room)
+			t.Errorf("%s/doc.go does not begin with \"Package …\" or \"Command …\"", folder)
 		}
 	}
 }
@@ -130,17 +128,34 @@ func TestPackageDocumentsAreShort(t *testing.T) {
 }
 
 // discouraged are words of comments that the documentation of Go or Kafka has other words for.
-var discouraged = regexp.MustCompile(`(?i)\b(whoever|nobody|says|rooms|lest|hence|stands (in|on|at|behind|beside))\b`)
+var discouraged = regexp.MustCompile(`(?i)\b(whoever|nobody|says|rooms|lest|hence|stands (in|on|at|behind)|beside|anew|knows)\b`)
 
-// TestCommentsUsePlainWords reads the comments of Go files. A name that a comment begins with is no word.
-func TestCommentsUsePlainWords(t *testing.T) {
-	name := regexp.MustCompile(`^(//|/\*)\s*\S+`)
+// discouragedInTexts are words of messages, help texts and names of tests.
+var discouragedInTexts = regexp.MustCompile(`(?i)(?:^|[\s("])(whoever|nobody|says|rooms?|lest|hence|stands|beside|anew|knows)(?:$|[\s.,:;?!)"])`)
+
+// goFile is a file of Go code, with its path below the root of the tree.
+type goFile struct {
+	path string
+	*ast.File
+	set *token.FileSet
+}
+
+func (f goFile) line(n ast.Node) int { return f.set.Position(n.Pos()).Line }
+
+var parsed []goFile
+
+// goFiles parses the Go files of the tree that are not generated, once.
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	if parsed != nil {
+		return parsed
+	}
 	for _, path := range tracked(t) {
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".pb.go") || path == "internal/rules/text_test.go" {
+		if !strings.HasSuffix(path, ".go") {
 			continue
 		}
-		files := token.NewFileSet()
-		f, err := parser.ParseFile(files, filepath.Join("../..", path), nil, parser.ParseComments|parser.SkipObjectResolution)
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, filepath.Join("../..", path), nil, parser.ParseComments|parser.SkipObjectResolution)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // deleted and not yet committed
 		}
@@ -148,14 +163,77 @@ func TestCommentsUsePlainWords(t *testing.T) {
 			t.Error(err)
 			continue
 		}
+		if !ast.IsGenerated(f) {
+			parsed = append(parsed, goFile{path, f, set})
+		}
+	}
+	return parsed
+}
+
+// TestCommentsUsePlainWords reads the comments of Go files. A name that a comment begins with is no word.
+func TestCommentsUsePlainWords(t *testing.T) {
+	name := regexp.MustCompile(`^(//|/\*)\s*\S+`)
+	for _, f := range goFiles(t) {
 		for _, group := range f.Comments {
 			for _, c := range group.List {
 				if word := discouraged.FindString(name.ReplaceAllString(c.Text, "")); word != "" {
-					t.Errorf("%s:%d: %q in a comment; use the term of the field", path, files.Position(c.Pos()).Line, word)
+					t.Errorf("%s:%d: %q in a comment; use the term of the field", f.path, f.line(c), word)
 				}
 			}
 		}
 	}
+}
+
+// TestMessagesUsePlainWords reads string literals of several words, and the names of tests.
+func TestMessagesUsePlainWords(t *testing.T) {
+	for _, f := range goFiles(t) {
+		check := func(n ast.Node, text string) {
+			if m := discouragedInTexts.FindStringSubmatch(text); m != nil {
+				t.Errorf("%s:%d: %q in a message or a name; use the term of the field", f.path, f.line(n), m[1])
+			}
+		}
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BasicLit:
+				if n.Kind == token.STRING && strings.Contains(n.Value, " ") {
+					check(n, n.Value)
+				}
+			case *ast.FuncDecl:
+				if testName.MatchString(n.Name.Name) && strings.HasSuffix(f.path, "_test.go") {
+					check(n, wordsOf(n.Name.Name))
+				}
+			}
+			return true
+		})
+	}
+}
+
+var testName = regexp.MustCompile(`^(Test|Fuzz|Benchmark|Example)[A-Z]`)
+
+// TestOtherFilesUsePlainWords reads scripts, .proto and .sql files; not the tables of the first databases, a test's data.
+func TestOtherFilesUsePlainWords(t *testing.T) {
+	for _, path := range tracked(t) {
+		if !slices.Contains([]string{".sh", ".py", ".mk", ".proto", ".sql"}, filepath.Ext(path)) && filepath.Base(path) != "Makefile" {
+			continue
+		}
+		if strings.HasPrefix(filepath.Base(path), "00") {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join("../..", path))
+		if err != nil {
+			continue // deleted and not yet committed
+		}
+		for n, line := range strings.Split(string(b), "\n") {
+			if m := discouragedInTexts.FindStringSubmatch(line); m != nil {
+				t.Errorf("%s:%d: %q; use the term of the field", path, n+1, m[1])
+			}
+		}
+	}
+}
+
+// wordsOf separates the words of a name in mixed caps.
+func wordsOf(name string) string {
+	return strings.TrimSpace(regexp.MustCompile(`[A-Z]`).ReplaceAllString(name, " $0"))
 }
 
 // TestEveryPackageIsListed compares internal/README.md with the packages; packages that serve the tests of one

@@ -380,7 +380,7 @@ func TestLastingFaultsOfTheBrokerAreBroken(t *testing.T) {
 	}
 }
 
-func TestOffsetsOutOfRangeAreBrokenAndSayWhatToDo(t *testing.T) {
+func TestOffsetsOutOfRangeAreBrokenAndSuggestARemedy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, streamtest.Start(t))
 	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
@@ -392,7 +392,7 @@ func TestOffsetsOutOfRangeAreBrokenAndSayWhatToDo(t *testing.T) {
 		stage string
 		at    int64
 		want  string
-	}{{"before", 30, "retention"}, {"behind", 101, "made anew"}} {
+	}{{"before", 30, "retention"}, {"behind", 101, "created again"}} {
 		commitAt(t, c, k.stage, in, 0, k.at)
 		err := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo(k.stage, in, out)) }).wait(ctx)
 		var oe *OffsetError

@@ -132,6 +132,7 @@ func (b *batchClaim) progress(end, next int64) {
 func (p *pots) run(ctx context.Context, cl *claim) error {
 	b := &batchClaim{claim: cl, end: cl.end, next: cl.offset, lag: p.client.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition))}
 	defer b.lag.Set(0)
+	cl.open()
 	pt := p.join(cl)
 	defer context.AfterFunc(ctx, pt.cancel)() // all claims of a generation drain together
 	in := p.client.metrics.in.WithLabelValues(cl.topic)
@@ -257,6 +258,7 @@ func (p *pot) run() {
 // settle passes a batch to Handle and notes its offsets.
 func (p *pot) settle(b *batch) error {
 	began := time.Now()
+	defer p.client.health.begin()()
 	err := p.take(b.records)
 	p.client.metrics.handle.Observe(time.Since(began).Seconds())
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
@@ -22,6 +23,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl/scram"
 
 	"forager/internal/platform/pipeline"
+	"forager/internal/stream/state"
 )
 
 // Client is a client of one Kafka cluster. While the broker is unavailable its methods wait with
@@ -33,6 +35,7 @@ type Client struct {
 	topics    map[string]pipeline.Topic
 	log       *slog.Logger
 	metrics   *metrics
+	health    *health
 	kafka     *kafka.Client
 	transport transport
 	conns     *connections
@@ -110,13 +113,14 @@ func Dial(cfg pipeline.Kafka, topics map[string]pipeline.Topic, log *slog.Logger
 	if err != nil {
 		return nil, err
 	}
-	m, err := newMetrics(reg)
+	health := new(health)
+	m, err := newMetrics(reg, health)
 	if err != nil {
 		return nil, err
 	}
 	conns := &connections{open: map[*connection]bool{}}
 	c := &Client{
-		conns: conns, cfg: cfg, login: login, topics: maps.Clone(topics), log: log, metrics: m,
+		conns: conns, cfg: cfg, login: login, topics: maps.Clone(topics), log: log, metrics: m, health: health,
 		partitions: map[string]int{},
 		lanes:      map[lane]*laneQueue{},
 		produce:    newProduceLimit(),
@@ -212,7 +216,7 @@ func (c *Client) Partitions(ctx context.Context, topic string) (int, error) {
 		return 0, fmt.Errorf("partitions of %s: %w", topic, err)
 	}
 	if t, ok := c.topics[topic]; ok && t.Partitions != n {
-		return 0, Broken(fmt.Errorf("topic %s has %d partitions and pipeline.yaml says %d: their number is fixed once the topic is made; mend pipeline.yaml or make the topic anew", topic, n, t.Partitions))
+		return 0, Broken(fmt.Errorf("topic %s has %d partitions and pipeline.yaml has %d: their number is fixed once the topic is made; correct pipeline.yaml or create the topic again", topic, n, t.Partitions))
 	}
 	c.mu.Lock()
 	c.partitions[topic] = n
@@ -318,6 +322,7 @@ func (w *waiting) note(cause error) {
 	if w.began.IsZero() {
 		w.began, w.pause = now, firstPause
 		w.client.metrics.waiting.Inc()
+		w.client.health.wait(1)
 	}
 	// A short wait (a new topic, a new leader) is not logged.
 	if now.Sub(w.began) >= 4*firstPause && now.Sub(w.logged) >= logPause {
@@ -356,8 +361,17 @@ func (w *waiting) over() {
 		return
 	}
 	w.client.metrics.waiting.Dec()
+	w.client.health.wait(-1)
 	if !w.logged.IsZero() {
 		w.client.log.Info("waited", "for", w.what(), "seconds", time.Since(w.began).Seconds())
 	}
 	*w = waiting{client: w.client, what: w.what}
+}
+
+// patientFS returns a file system on which writes to a full disk wait; the waits are logged and counted.
+func (c *Client) patientFS(fs vfs.FS) *state.PatientFS {
+	return &state.PatientFS{FS: fs, Wait: func(name string) (sleep func(error), over func()) {
+		w := &waiting{client: c, what: func() string { return "space on the disk of " + name }}
+		return w.sleep, w.over
+	}}
 }

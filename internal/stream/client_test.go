@@ -266,7 +266,7 @@ func TestPartitionOfIsKafkasHash(t *testing.T) {
 			key = []byte{}
 		}
 		if want, got := new(kafka.Hash).Balance(kafka.Message{Key: key}, all...), PartitionOf(key, n); got != want {
-			t.Fatalf("partition %d, kafka.Hash says %d", got, want)
+			t.Fatalf("partition %d, by kafka.Hash %d", got, want)
 		}
 	})
 }
@@ -277,7 +277,7 @@ func TestWrongNumberOfPartitionsIsBroken(t *testing.T) {
 	topic := w.topic(t, "four", 4)
 	topics := map[string]pipeline.Topic{topic: {Partitions: 3}}
 	c, _ := dial(t, w.broker.Config(), topics)
-	if _, err := c.Partitions(within(t, 60*time.Second), topic); !IsBroken(err) || !strings.Contains(err.Error(), "has 4 partitions and pipeline.yaml says 3") {
+	if _, err := c.Partitions(within(t, 60*time.Second), topic); !IsBroken(err) || !strings.Contains(err.Error(), "has 4 partitions and pipeline.yaml has 3") {
 		t.Errorf("partitions: %v", err)
 	}
 }
@@ -301,7 +301,7 @@ func TestWaitingForATopicEndsWhenItIsMade(t *testing.T) {
 	}
 }
 
-func TestWaitEndsWithTheContextAndSaysForWhat(t *testing.T) {
+func TestWaitEndsWithContextAndNamesItsTopic(t *testing.T) {
 	t.Parallel()
 	c, l := dial(t, pipeline.Kafka{Brokers: []string{streamtest.FreeAddr(t)}}, nil)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"forager/internal/stream/state"
 )
 
 // connections makes connections and tracks the open ones, so that Close can close them: kafka-go
@@ -60,7 +62,7 @@ func (cs *connections) dial(ctx context.Context, network, addr string) (net.Conn
 // consequence, such as "topic not found"; the failed connection is the cause.
 func (cs *connections) explain(err error) error {
 	var c *classified
-	if err == nil || errors.As(err, &c) || errors.As(err, new(kafka.Error)) || full(err) {
+	if err == nil || errors.As(err, &c) || errors.As(err, new(*state.Error)) || errors.As(err, new(kafka.Error)) || state.DiskFull(err) {
 		return err
 	}
 	cs.mu.Lock()
@@ -77,6 +79,6 @@ func (cs *connections) close() {
 	cs.open = nil
 	cs.mu.Unlock()
 	for c := range open {
-		c.Close()
+		_ = c.Close()
 	}
 }

@@ -43,9 +43,8 @@
 //
 // # State and epochs
 //
-// A Store is an ordered map on disk (Pebble). A commit makes its changes and the Marks, the offsets up to which the topics
-// are reflected in it, visible together; after a crash a Store has the state of one of its commits. It need not be synced:
-// the rest is rebuilt from the topics (docs/decisions/0203).
+// A Store is an ordered map on disk, whose commits include the offsets up to which the topics are reflected in it (package
+// state), with the crawls that are parked and the records that were skipped.
 //
 // An Owner takes an epoch when it starts: it writes a claim to partition 0 of the decision log (fetch.requested), whose
 // offset + 1 is the epoch, and then a marker to every partition of the log. It recovers the decisions of earlier owners up

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/segmentio/kafka-go"
+
+	"forager/internal/stream/state"
 )
 
 // class is how the runtime handles an error.
@@ -54,9 +56,11 @@ func classify(c class, err error) error {
 	return &classified{c, err}
 }
 
-// IsUnavailable and IsBroken report how err is marked; the outermost mark counts.
+// IsUnavailable reports whether err is marked as unavailable; the outermost mark counts.
 func IsUnavailable(err error) bool { return classOf(err) == unavailable }
-func IsBroken(err error) bool      { return classOf(err) == broken }
+
+// IsBroken reports whether err is marked as broken; the outermost mark counts.
+func IsBroken(err error) bool { return classOf(err) == broken }
 
 // classOf returns the class of an error of a stage's logic. Only marks and the end of a context
 // count: io.ErrUnexpectedEOF, for instance, may come from parsing foreign bytes as well as from a
@@ -66,7 +70,7 @@ func classOf(err error) class {
 	switch {
 	case errors.As(err, &c):
 		return c.class
-	case errors.As(err, new(*OffsetError)):
+	case errors.As(err, new(*OffsetError)), errors.As(err, new(*state.Error)):
 		return broken
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kafka.ErrGenerationEnded):
 		return ended
@@ -80,6 +84,9 @@ func brokerClass(err error) class {
 	var c *classified
 	if errors.As(err, &c) {
 		return c.class
+	}
+	if errors.As(err, new(*state.Error)) {
+		return broken
 	}
 	var code kafka.Error
 	if errors.As(err, &code) {
@@ -137,7 +144,7 @@ func (e *OffsetError) Error() string {
 	case e.Offset < e.First:
 		s += ": retention removed records before they were read; raise the topic's retention in pipeline.yaml"
 	default:
-		s += ": the topic was made anew or lost records"
+		s += ": the topic was created again or lost records"
 	}
 	if e.Group != "" {
 		s += fmt.Sprintf("; to go on without them, stop the stage and run kafka-consumer-groups --group %s --topic %s:%d --reset-offsets --to-earliest --execute, then start its crawls again under new names", e.Group, e.Topic, e.Partition)

@@ -15,6 +15,8 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	"pgregory.net/rapid"
+
+	"forager/internal/stream/state"
 )
 
 func TestClassOf(t *testing.T) {
@@ -146,4 +148,14 @@ func TestTheOutermostMarkDecides(t *testing.T) {
 			t.Fatalf("%v: broken %v, unavailable %v", err, IsBroken(err), IsUnavailable(err))
 		}
 	})
+}
+
+// What is wrong with a state does not go away by itself: nothing waits for it.
+func TestStateErrorIsBroken(t *testing.T) {
+	s := openStore(t, state.Options{Dir: t.TempDir()})
+	defer s.Close()
+	err := s.Set([]byte{0}, nil) // a reserved key
+	if !IsBroken(err) || brokerClass(err) != broken {
+		t.Errorf("%v is of the class %s", err, classOf(err))
+	}
 }

@@ -2,16 +2,14 @@ package stream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/stream/state"
 	"forager/schemas"
 )
 
@@ -198,7 +196,7 @@ func (o *Owner) loadSkipped(ctx context.Context) error {
 			o.skipped[offset] = skipped{Cause: cause}
 		}
 	}
-	return o.Store.setOwn(skippedKey, o.skipped)
+	return o.Store.SetOwn(skippedKey, o.skipped)
 }
 
 // readLetters adds the records of this partition that a former owner skipped.
@@ -254,41 +252,30 @@ func (o *Owner) strip(r Record) (Record, []Out, error) {
 // the reason.
 func (r *Record) Skipped() bool { return r.Headers[schemas.HeaderSkipped] != "" }
 
+// Store is the state of a partition, with its parked crawls and the records that were skipped.
+type Store struct {
+	*state.Store
+	parked map[string]ParkedCrawl // see park
+}
+
+// OpenStore opens the Store in a directory, as state.Open does.
+func OpenStore(o state.Options) (*Store, error) {
+	s, err := state.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{Store: s}, nil
+}
+
 // Keys that the Store reserves for faults.
 var (
 	skippedKey = []byte("\x00skipped")
 	parkedKey  = []byte("\x00parked")
 )
 
-func (s *Store) own(key []byte, v any) error {
-	value, closer, err := s.db.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("state: %q: %w", key[1:], err)
-	}
-	defer closer.Close()
-	if err := json.Unmarshal(value, v); err != nil {
-		return Broken(fmt.Errorf("state: %q: %w", key[1:], err))
-	}
-	return nil
-}
-
-func (s *Store) setOwn(key []byte, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("state: %q: %w", key[1:], err)
-	}
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	s.tx.set(key, b)
-	return nil
-}
-
 func (s *Store) skipped() (map[int64]skipped, error) {
 	var all map[int64]skipped // nil: the Store is new, or of a version that skipped none
-	return all, s.own(skippedKey, &all)
+	return all, s.Own(skippedKey, &all)
 }
 
 // Parked returns the parked crawls, by name, as of OpenStore or the last fault.
@@ -297,7 +284,7 @@ func (s *Store) Parked() map[string]ParkedCrawl { return s.parked }
 // park reads the parked crawls, adds those of faults, and drops those whose control record is newer.
 func (s *Store) park(more map[string]string, revision func(crawl string) uint64) error {
 	s.parked = make(map[string]ParkedCrawl)
-	if err := s.own(parkedKey, &s.parked); err != nil {
+	if err := s.Own(parkedKey, &s.parked); err != nil {
 		return err
 	}
 	if revision == nil {
@@ -311,7 +298,7 @@ func (s *Store) park(more map[string]string, revision func(crawl string) uint64)
 	for crawl, cause := range more {
 		s.parked[crawl] = ParkedCrawl{Cause: cause, Since: time.Now().UTC(), Revision: revision(crawl)}
 	}
-	return s.setOwn(parkedKey, s.parked)
+	return s.SetOwn(parkedKey, s.parked)
 }
 
 // errResume reports that a parked crawl is to be tried again.

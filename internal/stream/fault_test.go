@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/stream/state"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
@@ -100,7 +101,7 @@ func TestAPoisonRecordIsSkipped(t *testing.T) {
 				if err := drained.end(); err != nil {
 					t.Fatal(err)
 				}
-				s := openStore(t, StoreOptions{Dir: filepath.Join(dir, "p0"), Identity: fmt.Sprintf("lots %s/0", in)})
+				s := openStore(t, state.Options{Dir: filepath.Join(dir, "p0"), Identity: fmt.Sprintf("lots %s/0", in)})
 				defer s.Close()
 				_, count, err := (&Lots{Store: s}).State()
 				if err != nil || count != n-len(poison) {
@@ -121,7 +122,7 @@ func TestAPoisonRecordIsSkipped(t *testing.T) {
 			seen = counter{}
 			check(t.TempDir())
 			if letters := skippedLetters(t, c); len(letters) != len(poison) {
-				t.Errorf("after the state was built anew, dead letters about %v", letters)
+				t.Errorf("after the state was rebuilt, dead letters about %v", letters)
 			}
 		})
 	}
@@ -168,7 +169,7 @@ func TestACrawlThatFailsIsParked(t *testing.T) {
 	}
 	parked.Store(false)
 	r = run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, dir) })
-	eventually(t, func() bool { return parked.Load() }) // the next owner knows it
+	eventually(t, func() bool { return parked.Load() }) // the next owner has it
 	wrecked.Store(false)
 	revision.Store(1)
 	changed <- struct{}{}

@@ -26,7 +26,8 @@ type claim struct {
 	// metadata of the commit.
 	metadata string
 	// end is the offset after the last record when the claim began.
-	end int64
+	end    int64
+	opened sync.Once
 	// hard ends half a session timeout after draining began (when the context of run ended): what
 	// is not committed then is left to the next owner.
 	hard context.Context
@@ -49,6 +50,11 @@ func (cl *claim) commit(next int64, metadata string) {
 
 // flush sends what was noted; its error is marked. lost = another generation has the partition.
 func (cl *claim) flush(ctx context.Context) error { return cl.generation.send(ctx) }
+
+// open notes that the claim has its state: the process is ready once all claims have. Further calls have no effect.
+func (cl *claim) open() {
+	cl.opened.Do(func() { cl.generation.client.health.opened(cl.generation) })
+}
 
 // generation commits for all claims of one generation.
 type generation struct {
@@ -195,9 +201,13 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 	hard, end := context.WithCancel(context.Background())
 	g := &generation{client: c, gen: gen, hard: hard, points: map[lane]kafka.OffsetCommit{}}
 	count := 0
+	for _, assignments := range gen.Assignments {
+		count += len(assignments)
+	}
+	c.health.joined(g, count)
 	for topic, assignments := range gen.Assignments {
+		c.metrics.poison.WithLabelValues(topic) // from 0 on
 		for _, a := range assignments {
-			count++
 			startOne(func(ctx context.Context) {
 				if err := c.runClaim(ctx, g, topic, a.ID, run); err != nil {
 					stop(err)
@@ -212,12 +222,16 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 		for {
 			select {
 			case <-ctx.Done():
+				c.health.left(g)
 				c.log.Info("draining", "group", gen.GroupID, "generation", gen.ID)
 				return
 			case <-ticker.C:
 			}
 			// Lost: the next heartbeat ends the generation.
-			if err := g.send(ctx); classOf(err) == broken {
+			end := c.health.begin()
+			err := g.send(ctx)
+			end()
+			if classOf(err) == broken {
 				stop(err)
 				return
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/fetch"
 
 	"forager/internal/platform/pipeline"
+	"forager/internal/stream/state"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
@@ -97,7 +98,7 @@ func dial(t testing.TB, cfg pipeline.Kafka, topics map[string]pipeline.Topic) (*
 	return c, l
 }
 
-// topic makes a topic of the test's own, and dead.letter, and returns a client that knows them.
+// topic makes a topic of the test's own, and dead.letter, and returns a client with their metadata.
 func (w *world) topic(t testing.TB, name string, partitions int) string {
 	t.Helper()
 	name = w.broker.Topic(name)
@@ -306,4 +307,13 @@ func count(c prometheus.Metric) float64 {
 		panic(err)
 	}
 	return m.GetCounter().GetValue()
+}
+
+func openStore(t testing.TB, o state.Options) *Store {
+	t.Helper()
+	s, err := OpenStore(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

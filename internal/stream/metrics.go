@@ -17,7 +17,7 @@ type metrics struct {
 	generations                    prometheus.Counter
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, h *health) (*metrics, error) {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: name, Help: help}, labels)
 	}
@@ -39,11 +39,21 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		generations: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: "generations_total",
 			Help: "Generations of the consumer group that this process took part in."}),
 	}
+	// Rates and increases need the value before the first error.
+	for _, class := range []class{perRecord, unavailable, lost, broken} {
+		m.errors.WithLabelValues(class.String())
+	}
 	if reg == nil {
 		return m, nil
 	}
+	state := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: name, Help: help}, value)
+	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.in, m.out, m.poison, m.void, m.skipped, m.errors, m.lag, m.parked, m.waiting, m.handle, m.generations} {
+	for _, c := range []prometheus.Collector{m.in, m.out, m.poison, m.void, m.skipped, m.errors, m.lag, m.parked, m.waiting, m.handle, m.generations,
+		state("ready", "1 if the process is a member of its consumer group and the state of its partitions is restored.", h.ready),
+		state("busy_seconds", "Age of the oldest step in progress; 0 while something unavailable is waited for.", h.busy),
+	} {
 		errs = append(errs, reg.Register(c))
 	}
 	return m, errors.Join(errs...)

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/stream/state"
 	"forager/schemas"
 )
 
@@ -120,7 +121,7 @@ type Owner struct {
 	OwnerOptions
 	processor Processor
 	epoch     uint64
-	marks     Marks
+	marks     state.Marks
 	// replayed is the end of the input when the owner started.
 	replayed int64
 	skipped  map[int64]skipped
@@ -189,7 +190,7 @@ func (o *Owner) start(ctx context.Context) error {
 		return err
 	}
 	if len(o.marks.Log) == 0 {
-		o.marks.Log = make([]LogMark, n)
+		o.marks.Log = make([]state.LogMark, n)
 	}
 	if len(o.marks.Log) != n {
 		return Broken(fmt.Errorf("%s has %d partitions, and the state of %s/%d was made with %d: their number is fixed for a deployment", o.Log, n, o.Input, o.Partition, len(o.marks.Log)))
@@ -238,9 +239,9 @@ func (o *Owner) begin(topic string, partition int, offset, first, end int64) (in
 		return offset, nil
 	}
 	cause := &OffsetError{Topic: topic, Partition: partition, Offset: offset, First: first, End: end}
-	advice := "the topic was made anew or lost records, so the state is of another one: delete the state directory of the partition to build it anew"
+	advice := "the topic was created again or lost records, so the state is of another one: delete the state directory of the partition to rebuild it"
 	if offset < first {
-		advice = "put back a newer copy of the partition's state directory; or, if no crawl that still runs began before the records that are gone, delete the directory, put an empty file named " + AcceptLossFile + " beside it and start again"
+		advice = "put back a newer copy of the partition's state directory; or, if no crawl that still runs began before the records that are gone, delete the directory, put an empty file named " + AcceptLossFile + " next to it and start again"
 	}
 	return 0, Broken(fmt.Errorf("state of %s, partition %d of %s, needs records that are not there: %w; %s", o.Stage, o.Partition, o.Input, cause, advice))
 }
@@ -326,7 +327,7 @@ func (o *Owner) readLog(ctx context.Context, k int, marker int64, recovered *int
 	if err != nil {
 		return err
 	}
-	*mark = LogMark{Offset: marker + 1, Epoch: fence.Epoch(owner)}
+	*mark = state.LogMark{Offset: marker + 1, Epoch: fence.Epoch(owner)}
 	return nil
 }
 
@@ -343,7 +344,7 @@ func (o *Owner) newer(kind Kind, r *Record) error {
 	if epoch <= o.epoch {
 		return nil
 	}
-	return classify(lost, fmt.Errorf("%s, partition %d of %s: epoch %d is %w: epoch %d stands in %s/%d at offset %d",
+	return classify(lost, fmt.Errorf("%s, partition %d of %s: epoch %d is %w: epoch %d is in %s/%d at offset %d",
 		o.Stage, o.Partition, o.Input, o.epoch, ErrSuperseded, epoch, r.Topic, r.Partition, r.Offset))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
+	"forager/internal/stream/state"
 	"forager/schemas"
 )
 
@@ -174,9 +175,9 @@ func TestRecordsThatAreGone(t *testing.T) {
 		{"input cut behind the state", "in", 4, 4, true, false, ""},
 		{"input cut before the state's end", "in", 5, 9, true, false, "accept-loss"},
 		{"acceptance is for new state only", "in", 5, 9, true, true, "accept-loss"},
-		{"input made anew", "in", 0, 1, true, false, "delete the state directory"},
+		{"input created again", "in", 0, 1, true, false, "delete the state directory"},
 		{"log cut, new state", "log", 1, 9, false, false, "accept-loss"},
-		{"log made anew", "log", 0, 0, true, false, "delete the state directory"},
+		{"log created again", "log", 0, 0, true, false, "delete the state directory"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			w := calm(1)
@@ -201,7 +202,7 @@ func TestRecordsThatAreGone(t *testing.T) {
 			case k.want == "" && err != nil:
 				t.Error(err)
 			case k.want != "" && (!stream.IsBroken(err) || !errors.As(err, &gone) || gone.Topic != k.topic || !strings.Contains(err.Error(), k.want)):
-				t.Errorf("error %v, want one that says %q", err, k.want)
+				t.Errorf("error %v, want one with %q", err, k.want)
 			}
 		})
 	}
@@ -352,7 +353,7 @@ func TestRestLeavesLittleToRead(t *testing.T) {
 	w := calm(1)
 	input(w, "a", "b", "c")
 	dir := crashtest.NewDir("d")
-	marks := func(rest time.Duration) (m stream.Marks) {
+	marks := func(rest time.Duration) (m state.Marks) {
 		t.Helper()
 		if err := alone(w, dir, func(p *crashtest.Process) error {
 			o, err := whole(p)
@@ -378,7 +379,7 @@ func TestRestLeavesLittleToRead(t *testing.T) {
 		}
 		return m
 	}
-	behind := func(m stream.Marks) (n int64) {
+	behind := func(m state.Marks) (n int64) {
 		for k, l := range m.Log {
 			n += int64(len(w.Records("log", k))) - l.Offset
 		}

@@ -160,7 +160,7 @@ func simulateLots(seed uint64, rule string) error {
 		return err
 	}
 	if !maps.Equal(drawn, final) {
-		return fmt.Errorf("the state of the last owner is not what the log says: %v, %v", final, drawn)
+		return fmt.Errorf("the state of the last owner is not that of the log: %v, %v", final, drawn)
 	}
 	if len(final) != inputs || finalSeen != inputs {
 		return fmt.Errorf("%d lots drawn and %d records counted for %d records", len(final), finalSeen, inputs)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"forager/internal/stream/state"
 )
 
 // smallDisk has space for so many bytes; a write beyond it is truncated, as on a real disk.
@@ -111,19 +113,19 @@ func (f *smallFile) SyncData() error { return f.Sync() }
 // patientClient returns a client that can only wait and log it.
 func patientClient(t *testing.T, log io.Writer) *Client {
 	t.Helper()
-	m, err := newMetrics(nil)
+	m, err := newMetrics(nil, new(health))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Client{log: slog.New(slog.NewTextHandler(log, nil)), metrics: m}
+	return &Client{log: slog.New(slog.NewTextHandler(log, nil)), metrics: m, health: new(health)}
 }
 
 // A store whose disk is full again and again, at whatever write, waits each time, and holds in
 // the end what was committed.
-func TestStoreWaitsForRoom(t *testing.T) {
+func TestStoreWaitsForSpace(t *testing.T) {
 	var log bytes.Buffer
 	disk := newSmallDisk(1)
-	fs := &patientFS{FS: disk, client: patientClient(t, &log)}
+	fs := patientClient(t, &log).patientFS(disk)
 	stop, stopped := make(chan struct{}), make(chan int)
 	go func() { // free space as soon as it is needed
 		n := 0
@@ -138,7 +140,7 @@ func TestStoreWaitsForRoom(t *testing.T) {
 			}
 		}
 	}()
-	options := StoreOptions{Dir: "state", FS: fs, Sync: func() bool { return true }, MemTable: 64 << 10}
+	options := state.Options{Dir: "state", FS: fs, Sync: func() bool { return true }, MemTable: 64 << 10}
 	s := openStore(t, options)
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 3), byte(i * i)}, 40) }
 	const keys = 300
@@ -146,7 +148,7 @@ func TestStoreWaitsForRoom(t *testing.T) {
 		if err := s.Set(fmt.Appendf(nil, "key %d", i), value(i)); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Commit(Marks{Input: int64(i) + 1}); err != nil {
+		if err := s.Commit(state.Marks{Input: int64(i) + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -171,11 +173,11 @@ func TestStoreWaitsForRoom(t *testing.T) {
 }
 
 // A wait is logged with its reason and its length.
-func TestWaitForRoomIsSaid(t *testing.T) {
+func TestWaitForSpaceIsReported(t *testing.T) {
 	var log bytes.Buffer
-	p := &patientFS{FS: vfs.NewMem(), client: patientClient(t, &log)}
+	p := patientClient(t, &log).patientFS(vfs.NewMem())
 	tries := 0
-	err := p.whenRoom("state/p3/000007.log", func() error {
+	err := p.WhenSpace("state/p3/000007.log", func() error {
 		if tries++; tries < 5 {
 			return syscall.EDQUOT
 		}
@@ -184,7 +186,7 @@ func TestWaitForRoomIsSaid(t *testing.T) {
 	if err != io.ErrShortWrite || tries != 5 {
 		t.Errorf("%v after %d tries", err, tries)
 	}
-	for _, want := range []string{"waiting", "room on the disk of state/p3/000007.log", "disk quota exceeded", "waited"} {
+	for _, want := range []string{"waiting", "space on the disk of state/p3/000007.log", "disk quota exceeded", "waited"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %q in\n%s", want, &log)
 		}

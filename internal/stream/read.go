@@ -82,11 +82,11 @@ func hasVersion(r *Record) bool {
 }
 
 // checkVersion returns a Broken error for a record of a newer schema version than this program
-// knows. A record without a version is left to the caller.
+// supports. A record without a version is left to the caller.
 func checkVersion(r *Record) error {
 	text := r.Headers[schemas.HeaderVersion]
 	if v, err := strconv.Atoi(text); err == nil && v > schemas.Version {
-		return Broken(fmt.Errorf("%s/%d offset %d: schema version %q, and this program knows 1 to %d: run the version of Forager that wrote it, or a newer one",
+		return Broken(fmt.Errorf("%s/%d offset %d: schema version %q, and this program reads 1 to %d: run the version of Forager that wrote it, or a newer one",
 			r.Topic, r.Partition, r.Offset, text, schemas.Version))
 	}
 	return nil

@@ -40,13 +40,13 @@ func (s TopicState) String() string {
 	case len(s.Differences) > 0:
 		var parts []string
 		for _, d := range s.Differences {
-			parts = append(parts, fmt.Sprintf("%s is %s, pipeline.yaml says %s", d.Setting, d.Have, d.Want))
+			parts = append(parts, fmt.Sprintf("%s is %s, pipeline.yaml has %s", d.Setting, d.Have, d.Want))
 		}
 		return "topic " + s.Topic + ": " + strings.Join(parts, "; ")
 	case s.Created:
 		return "topic " + s.Topic + " created"
 	}
-	return "topic " + s.Topic + " is as pipeline.yaml says"
+	return "topic " + s.Topic + " is as in pipeline.yaml"
 }
 
 // Setup creates the topics of pipeline.yaml that do not exist, and compares the others. It may

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"forager/internal/stream/state"
 	"forager/schemas"
 )
 
@@ -32,7 +33,7 @@ type Stateful struct {
 	// CacheBytes is the size of the block cache that the partitions of the process share;
 	// 0 = 32 MiB.
 	CacheBytes int64
-	// MemTable and Hits are those of StoreOptions.
+	// MemTable and Hits are those of state.Options.
 	MemTable uint64
 	Hits     bool
 	// Rest returns the pause after a fetch of n records, in which more may gather: a step over many
@@ -67,7 +68,7 @@ func (c *Client) RunStateful(ctx context.Context, s Stateful, dir string) error 
 	if s.MaxBatch == 0 {
 		s.MaxBatch = 256
 	}
-	cache := NewCache(s.CacheBytes)
+	cache := state.NewCache(s.CacheBytes)
 	defer cache.Close()
 	return c.runGroup(ctx, s.Stage, []string{s.Input}, func(ctx context.Context, cl *claim) error {
 		run := &statefulClaim{
@@ -83,7 +84,7 @@ type statefulClaim struct {
 	stage  *Stateful
 	claim  *claim
 	dir    string
-	cache  *Cache
+	cache  *state.Cache
 	lag    interface{ Set(float64) }
 	faults *faults
 	end    int64 // end of the input, as of the last fetch
@@ -232,11 +233,11 @@ func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 	w := waiting{client: s.client, what: func() string { return "the state directory " + dir }}
 	defer w.over()
 	for {
-		store, err := OpenStore(StoreOptions{
+		store, err := OpenStore(state.Options{
 			Dir: dir, Identity: fmt.Sprintf("%s %s/%d", s.stage.Stage, s.stage.Input, s.claim.partition),
-			FS: &patientFS{FS: vfs.Default, client: s.client}, Cache: s.cache, Log: s.client.log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
+			FS: s.client.patientFS(vfs.Default), Cache: s.cache, Log: s.client.log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
 		})
-		if !errors.Is(err, ErrLocked) {
+		if !errors.Is(err, state.ErrLocked) {
 			return store, err
 		}
 		if err := w.wait(ctx, err); err != nil {
@@ -258,6 +259,7 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, ch
 	alarm := time.NewTimer(0) // the first step needs no record
 	defer alarm.Stop()
 	step := func(records []Record) error {
+		defer s.client.health.begin()()
 		began := time.Now()
 		wake, err := owner.Step(s.claim.hard, records, began)
 		if err != nil {
@@ -267,6 +269,9 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, ch
 		in.Add(float64(len(records)))
 		s.faults.passed(records)
 		working()
+		if owner.Next() >= s.claim.offset { // where the previous owner was
+			s.claim.open()
+		}
 		s.claim.commit(owner.Next(), parkedCommit(store.Parked()))
 		s.lag.Set(float64(max(0, s.end-owner.Next())))
 		// An idle owner also checks from time to time that it has the last claim to the partition.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"forager/internal/platform/pipeline"
+	"forager/internal/stream/state"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
@@ -54,7 +55,7 @@ func checkLots(t *testing.T, c *Client, in, log, dir string, partitions, n int) 
 		if len(drawn) != n {
 			t.Errorf("partition %d: %d lots drawn, want %d", p, len(drawn), n)
 		}
-		s := openStore(t, StoreOptions{Dir: filepath.Join(dir, fmt.Sprint("p", p)), Identity: fmt.Sprintf("lots %s/%d", in, p)})
+		s := openStore(t, state.Options{Dir: filepath.Join(dir, fmt.Sprint("p", p)), Identity: fmt.Sprintf("lots %s/%d", in, p)})
 		state, seen, err := (&Lots{Store: s}).State()
 		if err != nil || seen != n || !maps.Equal(state, drawn) {
 			t.Errorf("partition %d: the state counts %d records and %d lots, the log %d: equal %v, %v", p, seen, len(state), len(drawn), maps.Equal(state, drawn), err)
@@ -65,7 +66,7 @@ func checkLots(t *testing.T, c *Client, in, log, dir string, partitions, n int) 
 	}
 }
 
-// counter knows when every partition has counted n records.
+// counter reports when every partition has counted n records.
 type counter struct {
 	mu   sync.Mutex
 	seen map[int]int
@@ -241,8 +242,8 @@ func TestStatefulStopsLoudlyWhereItsStateNeedsRecordsThatAreGone(t *testing.T) {
 	in, log := w.topic(t, "in", 1), w.topic(t, "log", 3)
 	c, _ := w.dial(t)
 	dir := t.TempDir()
-	s := openStore(t, StoreOptions{Dir: filepath.Join(dir, "p0"), Identity: "lots " + in + "/0"})
-	if err := s.Commit(Marks{Input: 7, Log: make([]LogMark, 3)}); err != nil {
+	s := openStore(t, state.Options{Dir: filepath.Join(dir, "p0"), Identity: "lots " + in + "/0"})
+	if err := s.Commit(state.Marks{Input: 7, Log: make([]state.LogMark, 3)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -251,7 +252,7 @@ func TestStatefulStopsLoudlyWhereItsStateNeedsRecordsThatAreGone(t *testing.T) {
 	err := c.RunStateful(within(t, 60*time.Second), lotsStage(in, log, func(int, int) {}), dir)
 	var gone *OffsetError
 	if !IsBroken(err) || !errors.As(err, &gone) || gone.Offset != 7 || !strings.Contains(err.Error(), "delete the state directory") {
-		t.Errorf("it says: %v", err)
+		t.Errorf("it returns: %v", err)
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *Stateless) apply(ctx context.Context, r Record, check func([]Out) error
 		return nil, nil, err
 	}
 	if err := check(outs); err != nil {
-		return nil, nil, Broken(fmt.Errorf("%s/%d offset %d is poison, and so is what says so: %w", r.Topic, r.Partition, r.Offset, err))
+		return nil, nil, Broken(fmt.Errorf("%s/%d offset %d is poison, and its dead letter cannot be written: %w", r.Topic, r.Partition, r.Offset, err))
 	}
 	return outs, cause, nil
 }
@@ -157,6 +157,7 @@ type statelessClaim struct {
 
 func (s *statelessClaim) run(ctx context.Context) error {
 	defer s.lag.Set(0) // another process may show it now
+	s.claim.open()
 	// reading ends with the generation, or when nothing more can be sent.
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -283,8 +284,9 @@ func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 		}
 	}
 	for {
-		began := time.Now()
+		began, end := time.Now(), s.client.health.begin()
 		outs, cause, err := s.stage.apply(s.claim.hard, *r, s.client.checkSizes)
+		end()
 		s.client.metrics.handle.Observe(time.Since(began).Seconds())
 		<-s.workers
 		if cause != nil {

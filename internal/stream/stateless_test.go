@@ -254,7 +254,7 @@ func TestTwoMembersShareJoinAndLeave(t *testing.T) {
 	// A process that ends in order commits before. Only if the coordinator refuses the commit,
 	// because the next generation has begun on a busy machine, the records in flight come again.
 	if inHand := 32; duplicates > inHand {
-		t.Errorf("%d records came twice though nobody died, more than the %d in hand", duplicates, inHand)
+		t.Errorf("%d records came twice though no process died, more than the %d in hand", duplicates, inHand)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestPoison(t *testing.T) {
 	}
 	s.Poison = func(r Record, cause error) ([]Out, error) {
 		if string(r.Value) == "mute" {
-			return nil, errors.New("nobody to tell")
+			return nil, errors.New("no receiver")
 		}
 		return []Out{{Topic: out, Value: fmt.Appendf(nil, "failed %s", r.Value), Headers: r.Headers}}, nil
 	}
@@ -329,7 +329,7 @@ func TestPoison(t *testing.T) {
 		text   string
 	}{
 		{1, 3, `cannot take "error"`}, {3, 3, "out of luck"}, {5, 3, "message of 2"},
-		{6, 3, "nobody to tell"}, {8, 0, `no header "v"`},
+		{6, 3, "no receiver"}, {8, 0, `no header "v"`},
 	}
 	ls := letters(t, c, in)
 	if len(ls) != len(want) {

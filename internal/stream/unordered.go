@@ -123,6 +123,7 @@ func (u *unorderedClaim) run(ctx context.Context) error {
 			return err
 		}
 	}
+	u.claim.open()
 	reading, stop := context.WithCancelCause(ctx)
 	u.stop = stop
 	defer stop(nil)
@@ -246,6 +247,7 @@ func (f *flight) begin(ctx context.Context) {
 		once.Do(func() { go f.land(ctx, outs, err, false) })
 	}
 	f.tries++
+	defer f.run.client.health.begin()()
 	_, err := attempt(func() ([]Out, error) {
 		f.run.stage.Handle(ctx, f.record, done)
 		return nil, nil
@@ -295,7 +297,7 @@ func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
 		outs, err = poisoned(u.stage.Stage, u.stage.Poison, *r, cause, f.tries)
 		if err == nil {
 			if serr := u.client.checkSizes(outs); serr != nil {
-				err = Broken(fmt.Errorf("%s/%d offset %d is poison, and so is what says so: %w", r.Topic, r.Partition, r.Offset, serr))
+				err = Broken(fmt.Errorf("%s/%d offset %d is poison, and its dead letter cannot be written: %w", r.Topic, r.Partition, r.Offset, serr))
 			}
 		}
 		if err != nil {

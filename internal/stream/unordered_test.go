@@ -276,7 +276,7 @@ func TestUnorderedBoundsWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// What a fence knows as of the committed offset travels with the commit, no more and no less.
+// The state of a fence as of the committed offset is part of the commit, no more and no less.
 func TestFenceOfAnUnorderedStageSurvivesRestarts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, streamtest.Start(t))

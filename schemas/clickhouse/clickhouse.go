@@ -4,42 +4,57 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"slices"
 	"strings"
+	"text/template"
 )
 
 //go:embed *.sql
 var files embed.FS
 
-// tableFiles in the order in which they are applied.
-var tableFiles = []string{"001_tables.sql"}
-
 // File is one file of statements.
 type File struct {
 	Name string
-	// Digest is the SHA-256 of the file, hexadecimal.
+	// Digest is the SHA-256 of the file and of the tables, hexadecimal.
 	Digest     string
 	Statements []string
 }
 
-// Tables returns the files that define the tables, in order.
-func Tables() []File {
-	var all []File
-	for _, name := range tableFiles {
-		all = append(all, read(name))
+// Views returns the file that defines the views.
+func Views() File {
+	f := File{Name: "views.sql"}
+	var b strings.Builder
+	functions := template.FuncMap{"columns": columnsOf}
+	if err := template.Must(template.New(f.Name).Funcs(functions).Parse(content(f.Name))).Execute(&b, nil); err != nil {
+		panic("clickhouse: " + f.Name + ": " + err.Error())
 	}
-	return all
+	f.Statements = statements(b.String())
+	for _, t := range Tables() {
+		b.WriteString(t.Create)
+	}
+	sum := sha256.Sum256([]byte(b.String()))
+	f.Digest = hex.EncodeToString(sum[:])
+	return f
 }
 
-// Views returns the file that defines the views.
-func Views() File { return read("views.sql") }
+// columnsOf returns the names of a table's columns, but for those given.
+func columnsOf(table string, but ...string) (names []string) {
+	for _, t := range Tables() {
+		for _, c := range t.Columns {
+			if t.Name == table && !slices.Contains(but, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
+}
 
-func read(name string) File {
+func content(name string) string {
 	b, err := files.ReadFile(name)
 	if err != nil {
 		panic("clickhouse: " + name + " is not embedded: " + err.Error())
 	}
-	sum := sha256.Sum256(b)
-	return File{Name: name, Digest: hex.EncodeToString(sum[:]), Statements: statements(string(b))}
+	return string(b)
 }
 
 // statements splits at semicolons that end a line; comment lines between statements are left out.
@@ -76,12 +91,8 @@ func Queries() []Query { return questions("queries.sql") }
 func ArchiveQueries() []Query { return questions("archive.sql") }
 
 func questions(file string) []Query {
-	b, err := files.ReadFile(file)
-	if err != nil {
-		panic("clickhouse: " + file + " is not embedded: " + err.Error())
-	}
 	var all []Query
-	for block := range strings.SplitSeq(string(b), "\n\n") {
+	for block := range strings.SplitSeq(content(file), "\n\n") {
 		head, sql, _ := strings.Cut(strings.TrimSpace(block), "\n")
 		name, title, ok := strings.Cut(strings.TrimPrefix(head, "-- "), ": ")
 		sql, ends := strings.CutSuffix(strings.TrimSpace(sql), ";")

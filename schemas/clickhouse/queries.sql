@@ -1,4 +1,4 @@
--- Questions to ask of a crawl. Each has a name and says what it shows; {crawl:String} is the crawl's
+-- Questions to ask of a crawl. Each has a name and describes its result; {crawl:String} is the crawl's
 -- name, as in: forager query "…" --crawl NAME, or param_crawl=NAME over HTTP.
 
 -- harvest: harvest rate of every crawl, over all pages so far and over the last 100, each 50 pages
@@ -161,6 +161,12 @@ FROM standings
 WHERE crawl = {crawl:String}
 GROUP BY minute
 ORDER BY minute;
+
+-- outages: when a crawl could not use the network, and why
+SELECT shard, since, until, cause
+FROM outages
+WHERE crawl = {crawl:String}
+ORDER BY since, shard;
 
 -- letters: records that no stage could handle
 SELECT stage, topic, of_partition, of_offset, crawl, url, tries, substring(error, 1, 200) AS error

@@ -1,4 +1,4 @@
--- What is to be read: each record once, the first one, ids in lower-case hex. They are made anew
+-- What is to be read: each record once, the first one, ids in lower-case hex. They are made again
 -- whenever this file changed.
 
 CREATE OR REPLACE VIEW requests AS
@@ -10,15 +10,11 @@ WITH marks AS
 )
 SELECT
     crawl, lower(hex(r.id)) AS id,
-    argMax(shard, p) AS shard, argMax(url, p) AS url, argMax(host, p) AS host, argMax(attempt, p) AS attempt,
-    argMax(not_before, p) AS not_before, argMax(score, p) AS score, argMax(tier, p) AS tier, argMax(policy, p) AS policy,
-    argMax(model, p) AS model, argMax(depth, p) AS depth, argMax(via, p) AS via, argMax(hops, p) AS hops,
-    argMax(dispatched_at, p) AS dispatched_at, argMax(ordinal, p) AS ordinal, argMax(clock, p) AS clock,
-    argMax(epoch, p) AS epoch, argMax(owner, p) AS owner, argMax(partition, p) AS partition,
+    {{range columns "requests_rows" "crawl" "id" "precedence" "recorded_at"}}argMax({{.}}, p) AS {{.}}, {{end}}
     bitNot(max(precedence)) AS offset, argMax(recorded_at, p) AS recorded_at
 FROM
 (
-    -- Of two dispatches of one id that are both valid the first counts, whoever made it.
+    -- Of two dispatches of one id that are both valid the first counts, of either owner.
     SELECT *, precedence AS p
     FROM requests_rows FINAL
 ) AS r
@@ -27,10 +23,7 @@ WHERE NOT arrayExists(m -> m.1 < bitNot(r.precedence) AND m.2 > r.epoch, marks.s
 GROUP BY crawl, r.id;
 
 CREATE OR REPLACE VIEW fetches AS
-SELECT
-    crawl, lower(hex(fetches_rows.id)) AS id, url, host, outcome, detail, status, redirect, not_before, content_type,
-    digest, object, object_offset, object_length, size, truncated, fetched_at, duration_ms,
-    partition, bitNot(precedence) AS offset, recorded_at
+SELECT * EXCEPT (precedence, recorded_at) REPLACE (lower(hex(fetches_rows.id)) AS id), bitNot(precedence) AS offset, recorded_at
 FROM fetches_rows FINAL;
 
 -- The segments in S3 that hold pages, of all crawls.
@@ -41,15 +34,10 @@ WHERE object != ''
 GROUP BY object;
 
 CREATE OR REPLACE VIEW judgements AS
-SELECT
-    crawl, lower(hex(judgements_rows.id)) AS id, outcome, relevance, tempered, calibrated, topics, posteriors, best_is_focus, critic,
-    known_tokens, marking, degraded, shadow_critics, shadow_relevances, shadow_tempered, shadow_calibrated, shadow_focus, shadow_failures,
-    silent, url, title, description, language, charset, canonical, fingerprint, leaves, tokens, links, size,
-    nofollow, noindex, cut, tokenizer_only,
-    partition, bitNot(precedence) AS offset, recorded_at
+SELECT * EXCEPT (precedence, recorded_at) REPLACE (lower(hex(judgements_rows.id)) AS id), bitNot(precedence) AS offset, recorded_at
 FROM judgements_rows FINAL;
 
--- What critics say that are not used, one row a page and critic, beside what counts.
+-- The judgements of critics that are not used, one row a page and critic, with the judgement that is.
 CREATE OR REPLACE VIEW shadows AS
 SELECT
     crawl, lower(hex(judgements_rows.id)) AS id, url, marking, shadow.1 AS critic, shadow.2 AS relevance, shadow.3 AS tempered, shadow.4 AS calibrated,
@@ -60,33 +48,23 @@ ARRAY JOIN arrayZip(shadow_critics, shadow_relevances, shadow_tempered, shadow_c
 
 -- Every record of link.found: verdicts, lists of seeds and asks for a replay.
 CREATE OR REPLACE VIEW found AS
-SELECT
-    crawl, shard, lower(hex(verdicts_rows.id)) AS id, url, outcome, detail, status, redirect, not_before, fetched_at,
-    relevance, tempered, calibrated, best_is_focus, links, backlink_queries, fingerprint, cut,
-    partition, bitNot(precedence) AS offset, recorded_at
+SELECT * EXCEPT (precedence, recorded_at) REPLACE (lower(hex(verdicts_rows.id)) AS id), bitNot(precedence) AS offset, recorded_at
 FROM verdicts_rows FINAL;
 
 CREATE OR REPLACE VIEW verdicts AS
 SELECT * FROM found WHERE outcome NOT IN ('seeds', 'replay');
 
 CREATE OR REPLACE VIEW links AS
-SELECT
-    crawl, lower(hex(links_rows.id)) AS id, shard, u, v, u_host, v_host, lower(hex(links_rows.request)) AS request,
-    position, first_leaf, last_leaf, nofollow, relevance, tempered, anchor, guidance, found_at,
-    partition, bitNot(precedence) AS offset, recorded_at
+SELECT * EXCEPT (precedence, recorded_at) REPLACE (lower(hex(links_rows.id)) AS id, lower(hex(links_rows.request)) AS request), bitNot(precedence) AS offset, recorded_at
 FROM links_rows FINAL;
 
 CREATE OR REPLACE VIEW leaps AS
-SELECT
-    crawl, lower(hex(leaps_rows.id)) AS id, shard, u, v, outcome, target, target_tempered, source, source_tempered,
-    terms, offsets, counts, score, policy, model, trains, lower(hex(leaps_rows.request)) AS request, pages, forward,
-    shadow_policies, shadow_dropped, shadow_tiers, shadow_scores, shadow_models,
-    partition, bitNot(precedence) AS offset, recorded_at
+SELECT * EXCEPT (boundary, precedence, recorded_at) REPLACE (lower(hex(leaps_rows.id)) AS id, lower(hex(leaps_rows.request)) AS request), bitNot(precedence) AS offset, recorded_at
 FROM leaps_rows FINAL
 WHERE NOT boundary;
 
--- Where rankers that choose nothing saw a URL when it was dispatched, one row a request and ranker, beside what
--- chose it. URLs to which no link led have none.
+-- The places that rankers which choose nothing gave a URL when it was dispatched, one row a request and ranker, with
+-- that of the ranker that chose it. URLs to which no link led have none.
 CREATE OR REPLACE VIEW ranker_shadows AS
 SELECT
     crawl, lower(hex(leaps_rows.request)) AS request, any(shard) AS shard, any(leaps_rows.outcome) AS outcome, any(target) AS relevance,
@@ -103,32 +81,35 @@ FROM leaps_rows FINAL
 WHERE boundary;
 
 CREATE OR REPLACE VIEW models AS
-SELECT
-    crawl, kind, model, object, digest, size, trained_through, pages, leaps, measures, created_at,
-    partition, bitNot(precedence) AS offset, recorded_at
+SELECT * EXCEPT (precedence, recorded_at), bitNot(precedence) AS offset, recorded_at
 FROM models_rows FINAL;
 
 CREATE OR REPLACE VIEW hubs AS
-SELECT
-    crawl, lower(hex(hubs_rows.id)) AS id, kind, place, shard, pages, url, host, score, relevance, marked, nodes, edges, raised,
-    partition, bitNot(precedence) AS offset, recorded_at
+SELECT * EXCEPT (precedence, recorded_at) REPLACE (lower(hex(hubs_rows.id)) AS id), bitNot(precedence) AS offset, recorded_at
 FROM hubs_rows FINAL;
 
 CREATE OR REPLACE VIEW controls AS
-SELECT
-    crawl, revision, state, focus, bad, weights, critic, shadows, pages, requests, policies, rankers, prior, created_at, control,
-    partition, bitNot(precedence) AS offset, recorded_at
+SELECT * EXCEPT (precedence, recorded_at), bitNot(precedence) AS offset, recorded_at
 FROM controls_rows FINAL;
 
 CREATE OR REPLACE VIEW statuses AS
-SELECT
-    crawl, shard, epoch, at, state, end_reason, activity, dispatched, in_flight, queued, pages, relevance, tempered,
-    requests, pages_left, requests_left, links, leaps, trained, model, duplicates, latency_p50_ms, latency_p95_ms,
-    window, outcomes, refused,
-    partition, bitNot(precedence) AS offset, recorded_at
+SELECT * EXCEPT (precedence, recorded_at), bitNot(precedence) AS offset, recorded_at
 FROM statuses_rows FINAL;
 
--- How a whole crawl stood when one of its shards said so: the sums of what each had said last.
+-- Times during which a shard could not use the network; until is the first status after it, or the last status that
+-- there is.
+CREATE OR REPLACE VIEW outages AS
+SELECT crawl, shard, since, max(next) AS until, argMax(outage_cause, at) AS cause
+FROM
+(
+    SELECT crawl, shard, at, outage_since AS since, outage_cause,
+        leadInFrame(at, 1, at) OVER (PARTITION BY crawl, shard ORDER BY at, epoch ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS next
+    FROM statuses
+)
+WHERE toUnixTimestamp64Milli(since) > 0
+GROUP BY crawl, shard, since;
+
+-- The state of a whole crawl at each status of one of its shards: the sums of the newest status of each.
 CREATE OR REPLACE VIEW standings AS
 SELECT
     crawl, at, shard, state, activity,
@@ -164,9 +145,7 @@ FROM
 WINDOW w AS (PARTITION BY crawl ORDER BY at, shard, epoch ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW);
 
 CREATE OR REPLACE VIEW letters AS
-SELECT
-    stage, topic, of_partition, of_offset, crawl, url, error, tries, at,
-    partition, bitNot(precedence) AS offset, recorded_at
+SELECT * EXCEPT (precedence, recorded_at), bitNot(precedence) AS offset, recorded_at
 FROM letters_rows FINAL;
 
 -- One row for each request with all that is known of it. outcome is the final one; empty = no

@@ -1,21 +1,19 @@
-// Command generate compiles the .proto files of the folder above into Go, with the
-// compiler of bufbuild/protocompile and the official protoc-gen-go; no protoc is needed.
-// It runs in the folder schemas: go run ./generate.
 package main
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
 	"os/exec"
-	"path/filepath"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/protoutil"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
@@ -27,64 +25,80 @@ func main() {
 }
 
 func run() error {
-	protos, err := filepath.Glob("*.proto")
+	files, err := written(".")
 	if err != nil {
 		return err
 	}
-	if len(protos) == 0 {
-		return fmt.Errorf("no .proto file here; run it in the folder schemas")
-	}
-	request, err := compile(protos)
-	if err != nil {
-		return err
-	}
-	files, err := generate(request)
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if err := os.WriteFile(f.GetName(), []byte(f.GetContent()), 0o644); err != nil {
+	for name, content := range files {
+		if err := os.WriteFile(name, content, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// compile returns the request that protoc would send to a plugin for these files.
-func compile(protos []string) (*pluginpb.CodeGeneratorRequest, error) {
+// written returns the files to write, by their paths from the folder schemas, from the .proto files of a folder.
+func written(dir string) (map[string][]byte, error) {
+	protos, err := fs.Glob(os.DirFS(dir), "*.proto")
+	if err != nil {
+		return nil, err
+	}
+	if len(protos) == 0 {
+		return nil, errors.New("no .proto file here; run it in the folder schemas")
+	}
+	files, err := compile(dir, append(protos, "column/column.proto"))
+	if err != nil {
+		return nil, err
+	}
+	response, err := generate(requestOf(files))
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string][]byte)
+	for _, f := range response {
+		all[f.GetName()] = []byte(f.GetContent())
+	}
+	return all, addRows(all, files)
+}
+
+// compile compiles files of a folder, which may import column/column.proto and the files of Google.
+func compile(dir string, protos []string) ([]protoreflect.FileDescriptor, error) {
 	compiler := protocompile.Compiler{
-		Resolver:       &protocompile.SourceResolver{},
+		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{dir}}),
 		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
 	files, err := compiler.Compile(context.Background(), protos...)
 	if err != nil {
 		return nil, err
 	}
-	descriptors := make(map[string]*descriptorpb.FileDescriptorProto)
+	var all []protoreflect.FileDescriptor
 	for _, f := range files {
-		descriptors[f.Path()] = protoutil.ProtoFromFileDescriptor(f)
+		all = append(all, f)
 	}
-	request := &pluginpb.CodeGeneratorRequest{
-		FileToGenerate: protos,
-		Parameter:      proto.String("paths=source_relative"),
-	}
+	return all, nil
+}
+
+// requestOf returns the request that protoc would send to a plugin for these files.
+func requestOf(files []protoreflect.FileDescriptor) *pluginpb.CodeGeneratorRequest {
+	request := &pluginpb.CodeGeneratorRequest{Parameter: proto.String("paths=source_relative")}
 	// protoc-gen-go requires every file after the files it imports.
 	done := make(map[string]bool)
-	var add func(string)
-	add = func(path string) {
-		if done[path] {
+	var add func(protoreflect.FileDescriptor)
+	add = func(f protoreflect.FileDescriptor) {
+		if done[f.Path()] {
 			return
 		}
-		done[path] = true
-		for _, dependency := range descriptors[path].GetDependency() {
-			add(dependency)
+		done[f.Path()] = true
+		for i := range f.Imports().Len() {
+			add(f.Imports().Get(i).FileDescriptor)
 		}
-		request.ProtoFile = append(request.ProtoFile, descriptors[path])
+		request.ProtoFile = append(request.ProtoFile, protoutil.ProtoFromFileDescriptor(f))
 	}
-	for _, path := range protos {
-		add(path)
+	for _, f := range files {
+		request.FileToGenerate = append(request.FileToGenerate, f.Path())
+		add(f)
 	}
-	return request, nil
+	return request
 }
 
 // generate runs protoc-gen-go on a request.

@@ -6,49 +6,47 @@ import (
 	"time"
 
 	"forager/internal/crawl/controls"
-	"forager/internal/platform/boot"
-	"forager/internal/platform/objects"
+	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
 	"forager/schemas"
 )
 
-const stage = "apprentice-train"
+const name = "apprentice-train"
 
-func main() { boot.Main(stage, run) }
+var stage = stagemain.Stage{
+	Name:    name,
+	Inputs:  []string{schemas.TopicLeapSettled},
+	Follows: []string{schemas.TopicCrawlControl},
+	Outputs: []string{schemas.TopicModelPublished},
+	Objects: true,
+	New:     newLogic,
+}
 
-func run(ctx context.Context, env *boot.Env) error {
-	store, err := objects.Open(env.Config.S3)
-	if err != nil {
-		return err
-	}
-	client, err := stream.Dial(env.Config.Kafka, env.Config.Topics, env.Log, env.Metrics)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	book := controls.New()
-	take := func(r stream.Record) error { return book.Take(r.Key, r.Value) }
-	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, take); err != nil {
-		return err
-	}
-	return client.RunStateful(ctx, stream.Stateful{
-		Stage: stage, Input: schemas.TopicLeapSettled, CacheBytes: env.Config.Stages.ApprenticeTrain.CacheBytes, MaxBatch: slice,
-		Rest: func(int) time.Duration {
-			if awaited(book) {
-				return 0
-			}
-			return unawaitedRest
-		},
-		Revision: func(crawl string) uint64 { return book.Look(crawl).GetRevision() },
-		Notify:   func(int) (<-chan struct{}, func()) { return book.Subscribe() },
-		Open: func(_ int, _ uint64, s *stream.Store) (stream.Processor, error) {
-			t, err := newTrainer(s, book, store, env.Log)
-			if err == nil {
-				t.parked = s.Parked()
-			}
-			return t, err
-		},
-	}, env.StateDir)
+func main() { stagemain.Main(stage) }
+
+func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
+	cache := controls.New()
+	return &stagemain.Logic{
+		Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: stagemain.KeyValue(cache.Take)},
+		Run: stagemain.Stateful(stream.Stateful{
+			CacheBytes: env.Config.Stages.ApprenticeTrain.CacheBytes, MaxBatch: slice,
+			Rest: func(int) time.Duration {
+				if awaited(cache) {
+					return 0
+				}
+				return unawaitedRest
+			},
+			Revision: func(crawl string) uint64 { return cache.Look(crawl).GetRevision() },
+			Notify:   func(int) (<-chan struct{}, func()) { return cache.Subscribe() },
+			Open: func(_ int, _ uint64, s *stream.Store) (stream.Processor, error) {
+				x, err := newTrainer(s, cache, env.Objects, env.Log)
+				if err == nil {
+					x.parked = s.Parked()
+				}
+				return x, err
+			},
+		}),
+	}, nil
 }
 
 // unawaitedRest is how long leaps gather while no crawl waits for its models: a fetch, a step and a commit for
@@ -56,8 +54,8 @@ func run(ctx context.Context, env *boot.Env) error {
 const unawaitedRest = 100 * time.Millisecond
 
 // awaited reports whether a crawl waits for its models.
-func awaited(book *controls.Book) bool {
-	return slices.ContainsFunc(book.Crawls(), func(crawl string) bool {
-		return book.Look(crawl).GetLearning().GetSync() && !book.Deleted(crawl)
+func awaited(cache *controls.Cache) bool {
+	return slices.ContainsFunc(cache.Crawls(), func(crawl string) bool {
+		return cache.Look(crawl).GetLearning().GetSync() && !cache.Deleted(crawl)
 	})
 }

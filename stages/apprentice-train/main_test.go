@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/platform/boot"
 	"forager/internal/platform/objects/objectstest"
 	"forager/internal/platform/pipeline"
+	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
@@ -78,7 +78,7 @@ func TestTheStageTrains(t *testing.T) {
 		life, end := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() {
-			done <- run(life, &boot.Env{Config: config, Stage: stage, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), StateDir: state})
+			done <- stage.Run(life, &stagemain.Env{Config: config, Stage: name, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), StateDir: state})
 		}()
 		for last := ""; last != until; {
 			select {

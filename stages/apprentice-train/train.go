@@ -33,7 +33,7 @@ const (
 // trainer is the Processor of one partition of leap.settled.
 type trainer struct {
 	state    state
-	controls *controls.Book
+	controls *controls.Cache
 	objects  registry.Store
 	log      *slog.Logger
 
@@ -56,8 +56,8 @@ type crawl struct {
 	failures int
 }
 
-func newTrainer(kv keyValue, book *controls.Book, objects registry.Store, log *slog.Logger) (*trainer, error) {
-	t := &trainer{state: state{kv}, controls: book, objects: objects, log: log, crawls: make(map[string]*crawl)}
+func newTrainer(kv keyValue, cache *controls.Cache, objects registry.Store, log *slog.Logger) (*trainer, error) {
+	t := &trainer{state: state{kv}, controls: cache, objects: objects, log: log, crawls: make(map[string]*crawl)}
 	entries, err := t.state.entries()
 	for name, e := range entries {
 		t.crawls[name] = &crawl{entry: e, name: name, next: e.first}
@@ -155,7 +155,7 @@ func (t *trainer) take(r stream.Record, res *stream.Result) error {
 	}
 	if err != nil {
 		t.log.Error("poison", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
-		letter, err := stream.DeadLetter(stage, r, err)
+		letter, err := stream.DeadLetter(name, r, err)
 		res.Outs = append(res.Outs, letter)
 		return stream.Broken(err)
 	}

@@ -157,19 +157,19 @@ func simulate(seed uint64) error {
 			sent[i]++
 		}
 	}
-	book, known := controls.New(), map[string]bool{}
+	cache, known := controls.New(), map[string]bool{}
 	tell := func(crawl, priorVersion string) error {
 		known[crawl] = true
 		learning := &schemas.Learning{Prior: priorVersion}
 		if priorVersion != "" {
 			learning = logistic.Learning(learning)
 		}
-		return book.Take([]byte(crawl), controlOf(crawl, learning))
+		return cache.Take([]byte(crawl), controlOf(crawl, learning))
 	}
 	owners := &crashtest.Owners{
-		World: w, Stage: stage, Input: schemas.TopicLeapSettled,
+		World: w, Stage: name, Input: schemas.TopicLeapSettled,
 		Open: func(s *stream.Store) (stream.Processor, error) {
-			return newTrainer(s, book, b, slog.New(slog.DiscardHandler))
+			return newTrainer(s, cache, b, slog.New(slog.DiscardHandler))
 		},
 	}
 	defer owners.End()
@@ -270,15 +270,15 @@ type bench struct {
 	t       *testing.T
 	trainer *trainer
 	bucket  *bucket
-	book    *controls.Book
+	cache   *controls.Cache
 	now     time.Time
 	offset  int64
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, bucket: &bucket{Bucket: memory.Bucket{}}, book: controls.New(), now: time.Unix(1000, 0)}
+	b := &bench{t: t, bucket: &bucket{Bucket: memory.Bucket{}}, cache: controls.New(), now: time.Unix(1000, 0)}
 	var err error
-	if b.trainer, err = newTrainer(frontier.NewMemory(), b.book, b.bucket, slog.New(slog.DiscardHandler)); err != nil {
+	if b.trainer, err = newTrainer(frontier.NewMemory(), b.cache, b.bucket, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -327,7 +327,7 @@ func leapOf(crawl, v string, r float64) *schemas.LeapSettled {
 
 func TestABoundaryWithoutLeapsIsAnswered(t *testing.T) {
 	b := newBench(t)
-	if err := b.book.Take([]byte("c"), control("c", "")); err != nil {
+	if err := b.cache.Take([]byte("c"), control("c", "")); err != nil {
 		t.Fatal(err)
 	}
 	models, _, _ := b.step(boundaryAt("c", 30))
@@ -348,9 +348,9 @@ func TestABoundaryWithoutLeapsIsAnswered(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingHoldsUpItsOwnCrawlOnly(t *testing.T) {
+func TestMissingObjectDelaysItsCrawlOnly(t *testing.T) {
 	b := newBench(t)
-	if err := errors.Join(b.book.Take([]byte("known"), control("known", "")), b.book.Take([]byte("prior"), control("prior", "earlier/1-x"))); err != nil {
+	if err := errors.Join(b.cache.Take([]byte("known"), control("known", "")), b.cache.Take([]byte("prior"), control("prior", "earlier/1-x"))); err != nil {
 		t.Fatal(err)
 	}
 	models, _, wake := b.step(leapOf("unknown", "v", .5), boundaryAt("unknown", 3), leapOf("prior", "v", .5), boundaryAt("prior", 4), leapOf("known", "v", .5), boundaryAt("known", 5))
@@ -375,7 +375,7 @@ func TestWhatIsMissingHoldsUpItsOwnCrawlOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.bucket.Bucket[schemas.ModelObject("apprentice", "earlier/1-x")] = prior.Marshal()
-	if err := b.book.Take([]byte("unknown"), control("unknown", "")); err != nil {
+	if err := b.cache.Take([]byte("unknown"), control("unknown", "")); err != nil {
 		t.Fatal(err)
 	}
 	b.now = b.now.Add(time.Minute)
@@ -392,7 +392,7 @@ func TestMoreCrawlsThanFitMemory(t *testing.T) {
 	want := make(map[string][]byte)
 	for i := range sequences {
 		name := fmt.Sprintf("crawl-%02d", i)
-		if err := b.book.Take([]byte(name), control(name, "")); err != nil {
+		if err := b.cache.Take([]byte(name), control(name, "")); err != nil {
 			t.Fatal(err)
 		}
 		sequences[i] = drawLeaps(rand.New(rand.NewPCG(9, uint64(i))), name, 30)
@@ -427,14 +427,14 @@ func TestMoreCrawlsThanFitMemory(t *testing.T) {
 
 func TestAnotherModelUnderTheNameIsBroken(t *testing.T) {
 	b := newBench(t)
-	if err := b.book.Take([]byte("c"), control("c", "")); err != nil {
+	if err := b.cache.Take([]byte("c"), control("c", "")); err != nil {
 		t.Fatal(err)
 	}
 	models, _, _ := b.step(leapOf("c", "v", .5), boundaryAt("c", 3))
 	b.bucket.Bucket[models[0].GetObject()] = []byte("something else")
 	again := newBench(t)
-	again.book, again.bucket = b.book, b.bucket
-	again.trainer.controls, again.trainer.objects = b.book, b.bucket
+	again.cache, again.bucket = b.cache, b.bucket
+	again.trainer.controls, again.trainer.objects = b.cache, b.bucket
 	out := leapOut(leapOf("c", "v", .5))
 	mark := leapOut(boundaryAt("c", 3))
 	_, err := again.trainer.Step(t.Context(), stream.Work{Now: b.now, Records: []stream.Record{
@@ -478,14 +478,14 @@ func FuzzReadEntry(f *testing.F) {
 // A deleted crawl leaves nothing, its leaps are ignored, and the others keep what they have.
 func TestDeletedCrawlsAreForgotten(t *testing.T) {
 	w := crashtest.New(1, map[string]int{schemas.TopicLeapSettled: 1}, crashtest.Faults{})
-	book := controls.New()
+	cache := controls.New()
 	p := w.Spawn("owner", crashtest.NewDir("d"), func(p *crashtest.Process) error {
-		s, err := p.OpenStore(stage)
+		s, err := p.OpenStore(name)
 		if err != nil {
 			return err
 		}
 		// The state has no control records: both crawls wait with their journals.
-		trainer, err := newTrainer(s, book, &bucket{Bucket: memory.Bucket{}}, slog.New(slog.DiscardHandler))
+		trainer, err := newTrainer(s, cache, &bucket{Bucket: memory.Bucket{}}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}
@@ -516,7 +516,7 @@ func TestDeletedCrawlsAreForgotten(t *testing.T) {
 			return err
 		}
 		all := count()
-		if err := errors.Join(book.Take([]byte("a"), gone), give("a")); err != nil {
+		if err := errors.Join(cache.Take([]byte("a"), gone), give("a")); err != nil {
 			return err
 		}
 		if got := count(); one < 10 || got != all-one {

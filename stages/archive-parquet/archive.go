@@ -155,7 +155,7 @@ func (a *archiver) temporary() (*os.File, error) {
 		return nil, err
 	}
 	if err := os.Remove(file.Name()); err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, err
 	}
 	return file, nil

@@ -11,11 +11,11 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/classify/predicate"
+	"forager/internal/classify/httpmodel"
 	"forager/internal/rank/backlink"
 	"forager/internal/rank/guide"
 	"forager/internal/rank/localgraph"
-	"forager/internal/rank/localguide"
+	"forager/internal/rank/pageguide"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -23,13 +23,13 @@ import (
 // layered is a guide for which pages of chess are targets, and no others.
 func layered(t testing.TB) []byte {
 	t.Helper()
-	l := &localguide.Lessons{
+	l := &pageguide.Lessons{
 		Targets: []uint32{0}, Parents: localgraph.Known(func(uint32) []uint32 { return nil }),
 		Page: func(uint32) (*schemas.Page, error) {
 			return &schemas.Page{Url: "http://l/", Terms: []string{"chess", "other"}, Tokens: []uint32{0, 0, 1}, LeafLengths: []uint32{3}}, nil
 		},
 	}
-	g, _, err := localguide.Train(t.Context(), localguide.ContextGraph, l, localguide.Default())
+	g, _, err := pageguide.Train(t.Context(), pageguide.ContextGraph, l, pageguide.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestParentsOfTargetsAreAskedFor(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() { close(hang) })
-	slow, err := predicate.ParseBacklinks("s.yaml", "url: "+srv.URL+"\ntimeout: 500ms\nbreaker: {failures: 2, pause: 1h}")
+	slow, err := httpmodel.ParseBacklinks("s.yaml", "url: "+srv.URL+"\ntimeout: 500ms\nbreaker: {failures: 2, pause: 1h}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,13 +118,13 @@ func TestParentsOfTargetsAreAskedFor(t *testing.T) {
 	for i, want := range []struct {
 		reason  string
 		queries uint32
-	}{{predicate.Timeout, 1}, {predicate.Timeout, 1}, {predicate.Open, 0}} {
+	}{{httpmodel.Timeout, 1}, {httpmodel.Timeout, 1}, {httpmodel.Open, 0}} {
 		b := judged(pageOf(t, "chess", source, nil)).GetBacklinks()
 		if !strings.Contains(b.GetFailure(), want.reason) || b.GetQueries() != want.queries || len(b.GetParents()) > 0 {
 			t.Errorf("page %d: %v", i, b)
 		}
 	}
-	if a, b := w.unanswered(t, predicate.Timeout), w.unanswered(t, predicate.Open); a != 2 || b != 1 {
+	if a, b := w.unanswered(t, httpmodel.Timeout), w.unanswered(t, httpmodel.Open); a != 2 || b != 1 {
 		t.Errorf("%v and %v failures are counted", a, b)
 	}
 }
@@ -146,7 +146,7 @@ func TestGuidesAreAskedSideBySide(t *testing.T) {
 			rw.Write([]byte(`{"pages": [{"scores": [` + []string{"1", "2"}[i] + `]}]}`))
 		}))
 		t.Cleanup(srv.Close)
-		p, err := predicate.ParseLinks(name, "url: "+srv.URL+"\ntimeout: 30s")
+		p, err := httpmodel.ParseLinks(name, "url: "+srv.URL+"\ntimeout: 30s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func (touchy) Asks() bool      { return true }
 func TestAGuideThatPanics(t *testing.T) {
 	w := newWorld(t)
 	const version = "touchy/123456789abc"
-	place := w.scorer.guides.shelf(version)
+	place := w.models.guides.shelf(version)
 	place.model, place.there = touchy{}, true
 	w.revise(t, &schemas.CrawlControl{
 		Crawl: "c", Critic: w.publish(t, "games", trained(t, "chess", "go")), Focus: []string{"chess"},

@@ -2,21 +2,23 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"forager/internal/classify/critic"
-	"forager/internal/classify/judges"
-	"forager/internal/classify/predicate"
+	"forager/internal/classify/criticfile"
+	"forager/internal/classify/httpmodel"
 	"forager/internal/classify/taxonomy"
+	"forager/internal/judging"
 	"forager/internal/platform/modelfile"
 	"forager/schemas"
 )
 
 // critics are the critics of all crawls.
-type critics struct{ models[*weighed] }
+type critics struct{ *models[*weighed] }
 
 // weighed is a critic with the weights of its classes in crawls; the lock of its shelf guards it.
 type weighed struct {
-	judge   critic.Judge
+	critic.Classifier
 	weights map[string]weights // by crawl
 }
 
@@ -28,31 +30,31 @@ type weights struct {
 	err      error
 }
 
-// newCritics returns critics that are kept in a folder; ask has the options of those that are
-// services.
-func newCritics(get func(ctx context.Context, key string) ([]byte, error), dir string, ask predicate.Options) *critics {
+// newCritics returns critics that are kept in a folder.
+func newCritics(get func(ctx context.Context, key string) ([]byte, error), dir string, options httpmodel.Options) *critics {
 	return &critics{newModels("critic", get, dir, func(file *modelfile.Mapped) (*weighed, error) {
-		by, err := judges.OpenMapped(file, ask)
+		by, err := criticfile.OpenMapped(file, options)
 		return &weighed{by, make(map[string]weights)}, err
 	})}
 }
 
-// judge returns the critic of a version and the weights of its classes for a crawl. Errors are
-// Unavailable, except for a marking with topics that the critic does not have. For critics that are
-// not waited for, a failed fetch is not repeated at once.
-func (c *critics) judge(ctx context.Context, version string, control *schemas.CrawlControl, awaited bool) (critic.Judge, []float64, error) {
+// Critic returns the critic of a version for a crawl. For one that no page needs, a failed fetch is not repeated at once.
+func (c *critics) Critic(ctx context.Context, control *schemas.CrawlControl, version string, needed bool) (*judging.Critic, error) {
 	place := c.shelf(version)
 	place.mu.Lock()
 	defer place.mu.Unlock()
-	by, err := c.open(ctx, place, awaited)
+	by, err := c.open(ctx, place, needed)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	w, ok := by.weights[control.GetCrawl()]
 	if !ok || w.revision != control.GetRevision() {
 		w = weights{revision: control.GetRevision()}
-		w.weights, w.err = critic.Weigh(by.judge, taxonomy.MarkingOf(control))
+		w.weights, w.err = critic.Weigh(by, taxonomy.MarkingOf(control))
 		by.weights[control.GetCrawl()] = w
 	}
-	return by.judge, w.weights, w.err
+	if w.err != nil {
+		return nil, fmt.Errorf("critic %s: %w", version, w.err)
+	}
+	return &judging.Critic{Classifier: by.Classifier, Version: version, Weights: w.weights}, nil
 }

@@ -2,8 +2,8 @@
 //
 // # Card
 //
-// Purpose: R(u), raw, tempered and calibrated, by the crawl's critic (package judges: a trained model, rules, or an HTTP predicate), and by its
-// shadows, which are recorded and not used.
+// Purpose: R(u), raw, tempered and calibrated, by the crawl's critic (package criticfile: a trained model, rules, or an HTTP predicate), and by its
+// shadows, which are recorded and not used. Package judging makes the judgement; the stage fetches models, waits for them and counts failures.
 //
 // In: page.parsed. Followed, first to their ends: crawl.control (a crawl's critic, shadows and marking of topics), model.published (the objects
 // of critics). Out: page.judged, one record for every record of page.parsed, which embeds the parsed page as the bytes that were read.
@@ -38,7 +38,7 @@
 // A shadow is not waited for: where it is missing, does not know the focus topics, or is a service that fails, the judgement has that
 // instead. A shadow that is a service delays pages by twice its timeout at most.
 //
-// A predicate that fails (package predicate) is replaced by its fallback, if it has one: Judgement.critic is then the version of the fallback
+// A predicate that fails (package httpmodel) is replaced by its fallback, if it has one: Judgement.critic is then the version of the fallback
 // and degraded the reason, which is also counted (forager_critic_score_degraded_pages_total). Without a fallback the page waits for the patience
 // configured and then fails, as failed:critic-score; forager dead replay tries it again. A page that waits for a service uses no worker; later
 // pages of its partition wait, as the order is kept.

@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"forager/internal/classify/critic"
-	"forager/internal/classify/judges"
-	"forager/internal/classify/predicate"
+	"forager/internal/classify/criticfile"
+	"forager/internal/classify/httpmodel"
 	"forager/internal/platform/modelfile"
 	"forager/schemas"
 )
 
-func readCritic(file *modelfile.Mapped) (critic.Judge, error) {
-	return judges.OpenMapped(file, predicate.Options{})
+func readCritic(file *modelfile.Mapped) (critic.Classifier, error) {
+	return criticfile.OpenMapped(file, httpmodel.Options{})
 }
 
 func TestFolderFetchesOnceAndMendsItself(t *testing.T) {
@@ -30,7 +30,7 @@ func TestFolderFetchesOnceAndMendsItself(t *testing.T) {
 	fetches := 0
 	open := func(digest string, data []byte) error {
 		t.Helper()
-		by, err := (&folder[critic.Judge]{dir, readCritic}).open(t.Context(), digest, func(context.Context) ([]byte, error) {
+		by, err := (&folder[critic.Classifier]{dir, readCritic}).open(t.Context(), digest, func(context.Context) ([]byte, error) {
 			fetches++
 			return data, nil
 		})
@@ -75,13 +75,13 @@ func TestFolderFetchesOnceAndMendsItself(t *testing.T) {
 	}
 	want(3)
 	gone := errors.New("connection refused")
-	if _, err := (&folder[critic.Judge]{dir, readCritic}).open(t.Context(), "no digest begins so", func(context.Context) ([]byte, error) { return nil, gone }); !errors.Is(err, gone) {
+	if _, err := (&folder[critic.Classifier]{dir, readCritic}).open(t.Context(), "no digest begins so", func(context.Context) ([]byte, error) { return nil, gone }); !errors.Is(err, gone) {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestFolderForgetsWhatNobodyOpens(t *testing.T) {
-	f := &folder[critic.Judge]{t.TempDir(), readCritic}
+func TestFolderEvictsUnusedFiles(t *testing.T) {
+	f := &folder[critic.Classifier]{t.TempDir(), readCritic}
 	for name, age := range map[string]time.Duration{"old": forgotten + time.Hour, "new-123": forgotten + time.Hour, "young": time.Hour} {
 		path, at := filepath.Join(f.path, name), time.Now().Add(-age)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -106,11 +106,11 @@ func TestFullDiskIsWaitedFor(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.scorer.critics.folder.path = filepath.Join(blocked, "critics")
+	w.models.critics.folder.path = filepath.Join(blocked, "critics")
 	if outs, err := w.stage.Apply(t.Context(), parsed(t, nil)); err == nil || len(outs) > 0 {
 		t.Errorf("%d records, %v", len(outs), err)
 	}
-	w.scorer.critics.folder.path = t.TempDir()
+	w.models.critics.folder.path = t.TempDir()
 	outs, err := w.stage.Apply(t.Context(), parsed(t, nil))
 	if _, j := one(t, outs, err); j.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
 		t.Errorf("outcome %v", j.Outcome)

@@ -12,7 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/classify/predicate"
+	"forager/internal/classify/httpmodel"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -43,7 +43,7 @@ func linkService(t testing.TB, from *float64, asked *int) []byte {
 		json.NewEncoder(w).Encode(map[string]any{"pages": []any{map[string]any{"scores": scores, "states": []string{m.Pages[0].State + "x"}}}})
 	}))
 	t.Cleanup(srv.Close)
-	p, err := predicate.ParseLinks("l.yaml", "url: "+srv.URL+"\nsend: [anchor, judgement]\nbreaker: {failures: 2, pause: 1h}")
+	p, err := httpmodel.ParseLinks("l.yaml", "url: "+srv.URL+"\nsend: [anchor, judgement]\nbreaker: {failures: 2, pause: 1h}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,12 +130,12 @@ func TestGuidesAreAsked(t *testing.T) {
 		}
 	}
 	from = -1
-	for _, reason := range []string{predicate.Rubbish, predicate.Rubbish, predicate.Open} {
+	for _, reason := range []string{httpmodel.Rubbish, httpmodel.Rubbish, httpmodel.Open} {
 		if got := said(linked(t, path, nil)); !strings.Contains(got, "[] [] the predicate does not answer ("+reason) {
 			t.Errorf("rubbish: %s", got)
 		}
 	}
-	if a, b := w.unguided(t, predicate.Rubbish), w.unguided(t, predicate.Open); a != 2 || b != 1 {
+	if a, b := w.unguided(t, httpmodel.Rubbish), w.unguided(t, httpmodel.Open); a != 2 || b != 1 {
 		t.Errorf("%v and %v failures are counted", a, b)
 	}
 	w.revise(t, ctl(&schemas.Policy{Name: "q", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}))
@@ -195,10 +195,12 @@ func TestGuidesOfTheCrawlsOwn(t *testing.T) {
 	if d := j.GetJudgement().GetDocument(); !slices.Equal(d.GetWords(), []string{"chess", "never", "page"}) || !slices.Equal(d.GetCounts(), []uint32{2, 1, 1}) {
 		t.Errorf("its words: %v", d)
 	}
-	ctl.Renewal = nil
+	// Another crawl, whose guide is not made of its own pages.
+	w = newWorld(t)
+	ctl.Critic, ctl.Renewal = w.publish(t, "games", trained(t, "chess", "go")), nil
 	w.revise(t, ctl)
 	outs, err = w.stage.Apply(t.Context(), under(ctl.Revision+1))
 	if _, j = one(t, outs, err); j.GetJudgement().GetDocument() != nil {
-		t.Errorf("words that nobody asked for: %v", j.GetJudgement().GetDocument())
+		t.Errorf("words that were not requested: %v", j.GetJudgement().GetDocument())
 	}
 }

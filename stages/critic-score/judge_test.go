@@ -11,8 +11,8 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"forager/internal/classify/httpmodel"
 	"forager/internal/classify/pagerules"
-	"forager/internal/classify/predicate"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -68,15 +68,15 @@ func asking(t testing.TB, s http.Handler, more, fallback string) []byte {
 	t.Helper()
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
-	p, err := predicate.Parse("x.yaml", "url: "+srv.URL+"\ntopics: [chess]\nbreaker: {failures: 2, pause: 1h}\n"+more, fallback)
+	p, err := httpmodel.Parse("x.yaml", "url: "+srv.URL+"\ntopics: [chess]\nbreaker: {failures: 2, pause: 1h}\n"+more, fallback)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p.Marshal()
 }
 
-// TestMarkingAnew: judgements follow the newest control record, and say which one that was.
-func TestMarkingAnew(t *testing.T) {
+// TestMarkingAgain: judgements follow the newest control record, and say which one that was.
+func TestMarkingAgain(t *testing.T) {
 	w := newWorld(t)
 	version := w.publish(t, "games", trained(t, "Games/chess", "Games/go", "Home"))
 	w.revise(t, &schemas.CrawlControl{Crawl: "c", Critic: version, Focus: []string{"Games"}})
@@ -183,7 +183,7 @@ func TestPredicateWithAFallback(t *testing.T) {
 		status int
 		body   string
 		reason string
-	}{{200, `{"pages":[{"error":"too short"}]}`, predicate.Refused}, {200, "yes", predicate.Rubbish}, {500, "", predicate.Status}, {200, "", predicate.Open}} {
+	}{{200, `{"pages":[{"error":"too short"}]}`, httpmodel.Refused}, {200, "yes", httpmodel.Rubbish}, {500, "", httpmodel.Status}, {200, "", httpmodel.Open}} {
 		s.says(c.status, c.body)
 		if j := w.judged(t); j.Critic != fallback || j.Degraded != c.reason || j.Raw <= .5 || j.Raw == .75 || j.Marking != 1 {
 			t.Errorf("%s: %v", c.reason, j)

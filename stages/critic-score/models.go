@@ -58,8 +58,8 @@ type shelf[M any] struct {
 }
 
 // newModels returns models of a kind that are kept in a folder; read opens one.
-func newModels[M any](kind string, get func(ctx context.Context, key string) ([]byte, error), dir string, read func(*modelfile.Mapped) (M, error)) models[M] {
-	return models[M]{kind: kind, get: get, folder: folder[M]{dir, read}, retry: retry, published: make(map[string]*schemas.ModelPublished)}
+func newModels[M any](kind string, get func(ctx context.Context, key string) ([]byte, error), dir string, read func(*modelfile.Mapped) (M, error)) *models[M] {
+	return &models[M]{kind: kind, get: get, folder: folder[M]{dir, read}, retry: retry, published: make(map[string]*schemas.ModelPublished)}
 }
 
 // take reads a record of model.published.
@@ -77,6 +77,14 @@ func (c *models[M]) take(key, value []byte) error {
 		c.published[m.GetVersion()] = m
 	}
 	return nil
+}
+
+// await returns the model of a version that pages need. Errors are Unavailable.
+func (c *models[M]) await(ctx context.Context, version string) (M, error) {
+	place := c.shelf(version)
+	place.mu.Lock()
+	defer place.mu.Unlock()
+	return c.open(ctx, place, true)
 }
 
 // open returns the model of a shelf, which the caller has locked. Errors are Unavailable. A caller

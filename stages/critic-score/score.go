@@ -8,21 +8,17 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/crawl/controls"
-	"forager/internal/rank/backlink"
-	"forager/internal/rank/guide"
+	"forager/internal/judging"
 	"forager/internal/stream"
 	"forager/schemas"
 )
 
 // scorer is the stage's logic.
 type scorer struct {
-	crawls  *controls.Book
-	critics *critics
-	guides  *models[guide.Guide]
-	// backlinks are the sources of backlinks.
-	backlinks *models[backlink.Source]
-	turns     turns
-	metrics   *metrics
+	crawls  *controls.Cache
+	judge   judging.Judge
+	turns   turns
+	metrics *metrics
 }
 
 // turns bounds the records being judged. A worker that calls a service gives up its turn meanwhile,
@@ -32,34 +28,32 @@ type turns chan struct{}
 func (t turns) take() { t <- struct{}{} }
 func (t turns) give() { <-t }
 
+// lend gives up the turn while a function waits for a service.
+func (t turns) lend(wait func()) {
+	t.give()
+	defer t.take()
+	wait()
+}
+
 // inHand is the number of records that may wait for a service, of all partitions. The runtime's own
 // bounds, records and bytes a partition, are reached first.
 const inHand = 4096
 
-func newScorer(critics *critics, guides *models[guide.Guide], backlinks *models[backlink.Source], workers int, reg prometheus.Registerer) (*scorer, error) {
+func newScorer(models judging.Models, workers int, reg prometheus.Registerer) (*scorer, error) {
 	m, err := newMetrics(reg)
 	if err != nil {
 		return nil, err
 	}
-	return &scorer{crawls: controls.New(), critics: critics, guides: guides, backlinks: backlinks, turns: make(turns, workers), metrics: m}, nil
+	s := &scorer{crawls: controls.New(), turns: make(turns, workers), metrics: m}
+	s.judge = judging.Judge{Models: models, Failed: m.failed, Wait: s.turns.lend}
+	return s, nil
 }
 
-// published reads a record of model.published.
-func (s *scorer) published(key, value []byte) error {
-	if err := s.critics.take(key, value); err != nil {
-		return err
-	}
-	if err := s.guides.take(key, value); err != nil {
-		return err
-	}
-	return s.backlinks.take(key, value)
-}
-
-// stage returns the stage for stream.RunStateless. A record is tried once: temporary failures are
+// stage returns the settings of stream.RunStateless. A record is tried once: temporary failures are
 // waited for.
 func (s *scorer) stage() stream.Stateless {
 	return stream.Stateless{
-		Stage: "critic-score", Inputs: []string{schemas.TopicPageParsed}, Workers: inHand, Tries: 1,
+		Stage: name, Workers: inHand, Tries: 1,
 		Handle: s.handle, Poison: poison, Unit: func(r *stream.Record) string { return r.Headers[schemas.HeaderCrawl] },
 	}
 }
@@ -74,7 +68,7 @@ func (s *scorer) handle(ctx context.Context, r stream.Record) ([]stream.Out, err
 	}
 	judged := &schemas.PageJudged{Id: parsed.GetId(), Crawl: parsed.GetCrawl(), Outcome: parsed.GetOutcome(), Parsed: r.Value}
 	if parsed.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
-		if judged.Judgement, err = s.judge(ctx, parsed); err != nil {
+		if judged.Judgement, err = s.judgement(ctx, parsed); err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/classify/critic"
-	"forager/internal/classify/predicate"
+	"forager/internal/classify/httpmodel"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -42,6 +42,7 @@ func trained(t testing.TB, topics ...string) []byte {
 // world has what the stage reads in addition to its input.
 type world struct {
 	scorer  *scorer
+	models  *library
 	stage   stream.Stateless
 	objects map[string][]byte
 	fetches atomic.Int64
@@ -61,11 +62,10 @@ func newWorld(t testing.TB) *world {
 		}
 		return b, nil
 	}
-	critics, guides := newCritics(get, t.TempDir(), predicate.Options{}), newGuides(get, t.TempDir(), predicate.Options{})
-	backlinks := newBacklinks(get, t.TempDir(), predicate.Options{})
+	w.models = newLibrary(get, t.TempDir(), httpmodel.Options{})
+	w.models.critics.retry, w.models.guides.retry, w.models.backlinks.retry = 0, 0, 0
 	var err error
-	critics.retry, guides.retry, backlinks.retry = 0, 0, 0
-	if w.scorer, err = newScorer(critics, guides, backlinks, 1, prometheus.NewRegistry()); err != nil {
+	if w.scorer, err = newScorer(w.models, 1, prometheus.NewRegistry()); err != nil {
 		panic(err)
 	}
 	w.stage = w.scorer.stage()
@@ -81,12 +81,18 @@ func (w *world) publish(t testing.TB, name string, model []byte) string {
 func (w *world) publishKind(t testing.TB, kind, name string, model []byte) string {
 	t.Helper()
 	sum := sha256.Sum256(model)
-	digest := hex.EncodeToString(sum[:])
-	m := &schemas.ModelPublished{Kind: kind, Version: name + "/" + digest[:12], Digest: "sha256:" + digest}
-	m.Object = "models/" + kind + "/" + m.Version
+	version := name + "/" + hex.EncodeToString(sum[:])[:12]
+	w.publishAs(t, kind, version, model)
+	return version
+}
+
+// publishAs stores and announces a model under a version.
+func (w *world) publishAs(t testing.TB, kind, version string, model []byte) {
+	t.Helper()
+	sum := sha256.Sum256(model)
+	m := &schemas.ModelPublished{Kind: kind, Version: version, Object: "models/" + kind + "/" + version, Digest: "sha256:" + hex.EncodeToString(sum[:])}
 	w.objects[m.Object] = model
 	w.announce(t, m)
-	return m.Version
 }
 
 func (w *world) announce(t testing.TB, m *schemas.ModelPublished) {
@@ -95,7 +101,7 @@ func (w *world) announce(t testing.TB, m *schemas.ModelPublished) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.scorer.published([]byte(schemas.ModelKey(m)), b); err != nil {
+	if err := w.models.published([]byte(schemas.ModelKey(m)), b); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -163,7 +169,7 @@ func judged(t testing.TB, o stream.Out) *schemas.PageJudged {
 	return j
 }
 
-func TestPageIsJudgedAndRidesOn(t *testing.T) {
+func TestPageIsJudgedAndForwarded(t *testing.T) {
 	w := newWorld(t)
 	model := trained(t, "chess", "go")
 	version := w.publish(t, "games", model)
@@ -210,7 +216,7 @@ func TestPageIsJudgedAndRidesOn(t *testing.T) {
 }
 
 func TestOtherOutcomesPassWithoutAnything(t *testing.T) {
-	w := newWorld(t) // knows no crawl and no critic
+	w := newWorld(t) // without crawl and critic
 	for o := range schemas.Outcomes {
 		if o == schemas.Outcome_OUTCOME_DELIVERED {
 			continue
@@ -223,7 +229,7 @@ func TestOtherOutcomesPassWithoutAnything(t *testing.T) {
 	}
 }
 
-func TestNobodyJudgesACrawlWithoutACritic(t *testing.T) {
+func TestCrawlWithoutCriticIsNotJudged(t *testing.T) {
 	w := newWorld(t)
 	w.control(t, "c", "")
 	outs, err := w.stage.Apply(t.Context(), parsed(t, nil))
@@ -282,7 +288,7 @@ func TestCriticNoLongerAnnounced(t *testing.T) {
 	w := newWorld(t)
 	model := trained(t, "chess", "go")
 	version := w.publish(t, "games", model)
-	w.scorer.critics.published = map[string]*schemas.ModelPublished{}
+	w.models.critics.published = map[string]*schemas.ModelPublished{}
 	w.publish(t, "games", trained(t, "chess", "go", "draughts"))
 	w.control(t, "c", version, "chess")
 	outs, err := w.stage.Apply(t.Context(), parsed(t, nil))
@@ -362,7 +368,7 @@ func TestOneFetchForManyWorkersAndFewCriticsKept(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if by, _, err := w.scorer.critics.judge(t.Context(), version, new(schemas.CrawlControl), true); by == nil {
+			if _, err := w.models.critics.await(t.Context(), version); err != nil {
 				t.Error(err)
 			}
 		})
@@ -378,7 +384,7 @@ func TestOneFetchForManyWorkersAndFewCriticsKept(t *testing.T) {
 	use := func(version string, fetches int64) {
 		t.Helper()
 		before := w.fetches.Load()
-		if by, _, err := w.scorer.critics.judge(t.Context(), version, new(schemas.CrawlControl), true); by == nil {
+		if _, err := w.models.critics.await(t.Context(), version); err != nil {
 			t.Fatal(err)
 		}
 		if n := w.fetches.Load() - before; n != fetches {
@@ -395,7 +401,7 @@ func TestOneFetchForManyWorkersAndFewCriticsKept(t *testing.T) {
 }
 
 func TestTakeRefusesWhatItCannotRead(t *testing.T) {
-	c := newCritics(nil, "", predicate.Options{})
+	c := newCritics(nil, "", httpmodel.Options{})
 	if err := c.take([]byte("/critic/x"), []byte{0xff}); err == nil {
 		t.Error("no error")
 	}

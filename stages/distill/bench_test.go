@@ -9,6 +9,7 @@ import (
 
 	"forager/internal/rank/distill"
 	"forager/internal/stream"
+	"forager/internal/stream/state"
 	"forager/schemas"
 )
 
@@ -16,7 +17,7 @@ import (
 // minute.
 func BenchmarkHubs(b *testing.B) {
 	const pages, links = 1_000_000, 10
-	store, err := stream.OpenStore(stream.StoreOptions{Dir: b.TempDir(), Identity: stage, Cache: stream.NewCache(16 << 20)})
+	store, err := stream.OpenStore(state.Options{Dir: b.TempDir(), Identity: name, Cache: state.NewCache(16 << 20)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -39,12 +40,12 @@ func BenchmarkHubs(b *testing.B) {
 			b.Fatal(err)
 		}
 		if n%10_000 == 0 {
-			if err := store.Commit(stream.Marks{}); err != nil {
+			if err := store.Commit(state.Marks{}); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	if err := store.Commit(stream.Marks{}); err != nil {
+	if err := store.Commit(state.Marks{}); err != nil {
 		b.Fatal(err)
 	}
 	runtime.GC()

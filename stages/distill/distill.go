@@ -22,7 +22,7 @@ import (
 // distiller is the Processor of one partition of link.found.
 type distiller struct {
 	store    distill.Store
-	controls *controls.Book
+	controls *controls.Cache
 	models   registry.Store
 	log      *slog.Logger
 	shards   map[string]*shard // by their key
@@ -56,8 +56,8 @@ const (
 	shardVersion = 1
 )
 
-func newDistiller(store distill.Store, book *controls.Book, models registry.Store, log *slog.Logger) (*distiller, error) {
-	d := &distiller{store: store, controls: book, models: models, log: log, shards: make(map[string]*shard)}
+func newDistiller(store distill.Store, cache *controls.Cache, models registry.Store, log *slog.Logger) (*distiller, error) {
+	d := &distiller{store: store, controls: cache, models: models, log: log, shards: make(map[string]*shard)}
 	type known struct{ key, value string }
 	var all []known
 	err := store.Scan([]byte{shardKind}, []byte{shardKind + 1}, func(key, value []byte) (bool, error) {
@@ -100,7 +100,7 @@ func (d *distiller) add(crawl string, number uint32) (*shard, error) {
 func (s *shard) read(b []byte) error {
 	ranked, n := binary.Uvarint(b[min(1, len(b)):])
 	if len(b) == 0 || b[0] != shardVersion || n <= 0 || len(b) != n+2 || b[n+1] > 1 {
-		return errors.New("another version, or damaged: delete the state directory to build it anew from the topics")
+		return errors.New("another version, or damaged: delete the state directory to rebuild it from the topics")
 	}
 	s.ranked, s.chosen = ranked, b[n+1] == 1
 	return nil

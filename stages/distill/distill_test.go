@@ -118,17 +118,17 @@ func simulate(seed uint64) error {
 			sent++
 		}
 	}
-	book := controls.New()
+	cache := controls.New()
 	owners := &crashtest.Owners{
-		World: w, Stage: stage, Input: schemas.TopicLinkFound,
+		World: w, Stage: name, Input: schemas.TopicLinkFound,
 		Open: func(s *stream.Store) (stream.Processor, error) {
-			return newDistiller(s, book, memory.Bucket{}, slog.New(slog.DiscardHandler))
+			return newDistiller(s, cache, memory.Bucket{}, slog.New(slog.DiscardHandler))
 		},
 	}
 	defer owners.End()
 	tell := func(crawl string) error {
 		owners.News()
-		return book.Take([]byte(crawl), control(crawl, 1, crawl != "b", schemas.CrawlState_CRAWL_STATE_RUNNING))
+		return cache.Take([]byte(crawl), control(crawl, 1, crawl != "b", schemas.CrawlState_CRAWL_STATE_RUNNING))
 	}
 	const chaos = 800
 	for turn := 0; ; turn++ {
@@ -216,14 +216,14 @@ type bench struct {
 	t         *testing.T
 	store     frontier.Store
 	distiller *distiller
-	book      *controls.Book
+	cache     *controls.Cache
 	offset    int64
 	revision  uint64
 	log       bytes.Buffer
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, store: frontier.NewMemory(), book: controls.New()}
+	b := &bench{t: t, store: frontier.NewMemory(), cache: controls.New()}
 	b.open()
 	return b
 }
@@ -231,7 +231,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) open() {
 	b.t.Helper()
 	var err error
-	if b.distiller, err = newDistiller(b.store, b.book, memory.Bucket{}, slog.New(slog.NewTextHandler(&b.log, nil))); err != nil {
+	if b.distiller, err = newDistiller(b.store, b.cache, memory.Bucket{}, slog.New(slog.NewTextHandler(&b.log, nil))); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -239,7 +239,7 @@ func (b *bench) open() {
 func (b *bench) control(raise bool, state schemas.CrawlState) {
 	b.t.Helper()
 	b.revision++
-	if err := b.book.Take([]byte("c"), control("c", b.revision, raise, state)); err != nil {
+	if err := b.cache.Take([]byte("c"), control("c", b.revision, raise, state)); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -309,7 +309,7 @@ func TestBoundariesAreAnswered(t *testing.T) {
 	b.want(b.step(0, false), 20)
 	b.give([]stream.Record{{Topic: schemas.TopicLinkFound, Value: []byte{0xff}, Headers: map[string]string{schemas.HeaderCrawl: "c"}}}, false)
 	if !bytes.Contains(b.log.Bytes(), []byte("left out")) {
-		t.Errorf("it says nothing of a record that cannot be read: %s", b.log.String())
+		t.Errorf("it does not report a record that cannot be read: %s", b.log.String())
 	}
 	b.control(true, schemas.CrawlState_CRAWL_STATE_DELETED)
 	b.want(b.step(3, false))

@@ -3,7 +3,7 @@
 // # Card
 //
 // Purpose: the distiller of Chakrabarti, van den Berg and Dom (1999), package distill, for crawls with a policy that raises the links of
-// hubs (ranker soft-focus-distilled, alone or as an arm). For crawls whose crawl file asks for it (context_graph; package renewal) it also
+// hubs (ranker soft-focus-distilled, alone or as an arm). For crawls whose crawl file asks for it (context_graph; package contextretrain) it also
 // trains the guide again on the pages fetched; the graph of these pages is in its state already.
 //
 // In: link.found. Followed, first to its end: crawl.control. Out: hub.ranked, one record after every boundary (distill.Boundary; crawl file

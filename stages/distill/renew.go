@@ -10,9 +10,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/frontier/schedule"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/registry"
-	"forager/internal/rank/renewal"
+	"forager/internal/rank/contextretrain"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -25,7 +26,7 @@ import (
 
 // renewing is the state of the guide of a shard.
 type renewing struct {
-	pages *renewal.Pages
+	pages *contextretrain.Pages
 	// through is the number of pages after which a guide was due last, targets the number of targets that the last one
 	// knew, and version the guide that is to be in force; empty = no guide could be made.
 	through, targets uint64
@@ -37,7 +38,7 @@ type renewing struct {
 func renewingKey(shard string) []byte { return append([]byte{renewingKind}, shard...) }
 
 func (d *distiller) openRenewing(key string) (r renewing, err error) {
-	if r.pages, err = renewal.Open(d.store, append([]byte{pagesKind, byte(len(key))}, key...)); err != nil {
+	if r.pages, err = contextretrain.Open(d.store, append([]byte{pagesKind, byte(len(key))}, key...)); err != nil {
 		return r, err
 	}
 	b, ok, err := d.store.Get(renewingKey(key))
@@ -47,7 +48,7 @@ func (d *distiller) openRenewing(key string) (r renewing, err error) {
 	through, n := binary.Uvarint(b[min(1, len(b)):])
 	targets, m := binary.Uvarint(b[min(1+max(0, n), len(b)):])
 	if len(b) == 0 || b[0] != shardVersion || n <= 0 || m <= 0 {
-		return r, errors.New("its guide: another version, or damaged: delete the state directory to build it anew from the topics")
+		return r, errors.New("its guide: another version, or damaged: delete the state directory to rebuild it from the topics")
 	}
 	r.through, r.targets, r.version = through, targets, string(b[1+n+m:])
 	return r, nil
@@ -66,7 +67,7 @@ func (d *distiller) renew(ctx context.Context, s *shard, res *stream.Result) err
 		return nil
 	}
 	pages, targets := s.renewing.pages.Pages()
-	if s.through <= ctl.GetRenewal().GetPages() && schemas.RenewalDue(ctl, pages, targets) {
+	if s.through <= ctl.GetRenewal().GetPages() && schedule.RenewalDue(ctl, pages, targets) {
 		version := ""
 		if targets > s.targets {
 			var err error
@@ -88,7 +89,7 @@ func (d *distiller) renew(ctx context.Context, s *shard, res *stream.Result) err
 	if s.through <= ctl.GetRenewal().GetPages() || ctl.GetRevision() < s.asked {
 		return nil // in force, or written
 	}
-	return s.write(renewal.Next(ctl, s.through, s.version), res)
+	return s.write(contextretrain.Next(ctl, s.through, s.version), res)
 }
 
 // remake trains the guide and announces it. If there is nothing to train on this is no error of the
@@ -103,7 +104,7 @@ func (d *distiller) remake(ctx context.Context, s *shard, ctl *schemas.CrawlCont
 		return "", nil
 	}
 	data := guide.Marshal()
-	m := registry.Guide(renewal.Name(ctl), "", data, time.Now())
+	m := registry.Guide(contextretrain.Name(ctl), "", data, time.Now())
 	m.Crawl = s.crawl
 	m.Pages, _ = s.renewing.pages.Pages()
 	if err := registry.Keep(ctx, d.models, m, data); err != nil {

@@ -31,7 +31,7 @@ func (b *bench) say(ctl *schemas.CrawlControl) {
 	b.t.Helper()
 	value, err := proto.Marshal(ctl)
 	if err == nil {
-		err = b.book.Take([]byte("c"), value)
+		err = b.cache.Take([]byte("c"), value)
 	}
 	if err != nil {
 		b.t.Fatal(err)

@@ -11,7 +11,7 @@
 // State: none. It uses no other store or service.
 //
 // The records of a crawl without a control record are parked (docs/decisions/0032). Links of a page with meta nofollow are left out;
-// links marked nofollow themselves are sent with that mark. Parents of the page that a source of backlinks knows (Judgement.backlinks)
+// links marked nofollow themselves are sent with that mark. Parents of the page from a source of backlinks (Judgement.backlinks)
 // follow the page's links, marked as such.
 //
 // Rejected, as failed:feature-extract with a dead letter: records that cannot be decoded or do not match their headers, delivered pages

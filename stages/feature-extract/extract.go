@@ -16,12 +16,12 @@ import (
 )
 
 // extractor is the stage's logic.
-type extractor struct{ crawls *controls.Book }
+type extractor struct{ crawls *controls.Cache }
 
-// stage returns the stage for stream.RunStateless.
+// stage returns the settings of stream.RunStateless.
 func (x *extractor) stage(workers int) stream.Stateless {
 	return stream.Stateless{
-		Stage: "feature-extract", Inputs: []string{schemas.TopicPageJudged}, Workers: workers,
+		Stage: name, Workers: workers,
 		Handle: x.handle, Poison: poison, Unit: func(r *stream.Record) string { return r.Headers[schemas.HeaderCrawl] },
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"forager/schemas"
 )
 
-// extracts returns a stage that knows crawl "c" with these settings; nil = no crawl.
+// extracts returns a stage that has read crawl "c" with these settings; nil = no crawl.
 func extracts(t testing.TB, learning *schemas.Learning) *stream.Stateless {
 	t.Helper()
 	x := &extractor{crawls: controls.New()}
@@ -120,7 +120,7 @@ func TestVerdictAndLinksGoToTheShard(t *testing.T) {
 }
 
 func TestOtherOutcomesPassWithoutLinks(t *testing.T) {
-	s := extracts(t, nil) // knows no crawl
+	s := extracts(t, nil) // without a crawl
 	for o := range schemas.Outcomes {
 		if o == schemas.Outcome_OUTCOME_DELIVERED {
 			continue

@@ -4,23 +4,27 @@ import (
 	"context"
 
 	"forager/internal/crawl/controls"
-	"forager/internal/platform/boot"
+	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
 	"forager/schemas"
 )
 
-func main() { boot.Main("feature-extract", run) }
+const name = "feature-extract"
 
-func run(ctx context.Context, env *boot.Env) error {
-	client, err := stream.Dial(env.Config.Kafka, env.Config.Topics, env.Log, env.Metrics)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
+var stage = stagemain.Stage{
+	Name:    name,
+	Inputs:  []string{schemas.TopicPageJudged},
+	Follows: []string{schemas.TopicCrawlControl},
+	Outputs: []string{schemas.TopicLinkFound},
+	New:     newLogic,
+}
+
+func main() { stagemain.Main(stage) }
+
+func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	x := &extractor{crawls: controls.New()}
-	follow := func(r stream.Record) error { return x.crawls.Take(r.Key, r.Value) }
-	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, follow); err != nil {
-		return err
-	}
-	return client.RunStateless(ctx, x.stage(env.Config.Stages.FeatureExtract.Workers))
+	return &stagemain.Logic{
+		Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: stagemain.KeyValue(x.crawls.Take)},
+		Run:    stagemain.Stateless(x.stage(env.Config.Stages.FeatureExtract.Workers)),
+	}, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"forager/internal/platform/objects/objectstest"
 	"forager/internal/platform/pipeline"
+	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
 	"forager/internal/stream/streamtest"
 	"forager/internal/web/webclient"
@@ -83,13 +84,17 @@ func newBed(t *testing.T, web http.HandlerFunc) *bed {
 
 var quiet = slog.New(slog.DiscardHandler)
 
+func environment(c *pipeline.Config) *stagemain.Env {
+	return &stagemain.Env{Config: c, Stage: name, Log: quiet, Metrics: prometheus.NewRegistry()}
+}
+
 // run starts the stage; stop drains it and returns its error.
 func (b *bed) run() (stop func() error) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		if b.header == nil {
-			ended <- run(ctx, b.cfg, 0, quiet, prometheus.NewRegistry())
+			ended <- declared.Run(ctx, environment(b.cfg))
 			return
 		}
 		set := b.cfg.Stages.Fetch
@@ -99,7 +104,11 @@ func (b *bed) run() (stop func() error) {
 			return
 		}
 		defer client.Close()
-		ended <- runWith(ctx, &listening{client, b.header}, b.cfg, 0, quiet, prometheus.NewRegistry())
+		stage := declared
+		stage.New = func(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
+			return newLogic(ctx, env, &listening{client, b.header}, func() {})
+		}
+		ended <- stage.Run(ctx, environment(b.cfg))
 	}()
 	var once sync.Once
 	var err error

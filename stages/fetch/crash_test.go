@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/platform/objects/objectstest"
@@ -38,7 +37,7 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
-		err = run(ctx, cfg, 0, quiet, prometheus.NewRegistry())
+		err = declared.Run(ctx, environment(cfg))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

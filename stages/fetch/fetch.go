@@ -11,17 +11,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/crawl/controls"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
 	"forager/internal/platform/segment"
 	"forager/internal/stream"
-	"forager/internal/web/webclient"
 	"forager/schemas"
 )
 
 // name of the stage, of its consumer group and of its folder.
-const name = "fetch"
-
 // maxInFlight bounds the requests of one partition that are waiting or in progress; it is large, so
 // that later requests can pass those of slow hosts.
 const maxInFlight = 8192
@@ -48,9 +46,9 @@ type stage struct {
 	metrics  *metrics
 	storing  context.Context // ends when pages are no longer stored
 
+	crawls *controls.Cache
+
 	mu         sync.Mutex
-	stopped    map[string]uint64 // revision of the newest control record of crawls that were stopped or deleted
-	revisions  map[string]uint64 // of all crawls
 	partitions map[int]*partition
 }
 
@@ -58,11 +56,11 @@ type stage struct {
 func newStage(ctx context.Context, set settings, store *objects.Store, client getter, log *slog.Logger, reg prometheus.Registerer) (*stage, error) {
 	s := &stage{
 		set: set, log: log, storing: ctx,
-		stopped: map[string]uint64{}, revisions: map[string]uint64{}, partitions: map[int]*partition{},
+		crawls: controls.New(), partitions: map[int]*partition{},
 	}
 	s.schedule = newScheduler(set.Concurrency, maxInFlight, set.Hold, func() { s.segments.Flush() })
 	var err error
-	if s.metrics, err = newMetrics(reg, s.schedule.counts); err != nil {
+	if s.metrics, err = newMetrics(reg, s.schedule); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	watched := watch(client)
@@ -76,91 +74,21 @@ func newStage(ctx context.Context, set settings, store *objects.Store, client ge
 	return s, nil
 }
 
-// run runs the stage until ctx ends or something is broken.
-func run(ctx context.Context, cfg *pipeline.Config, replica int, log *slog.Logger, reg prometheus.Registerer) error {
-	set := cfg.Stages.Fetch
-	var own []webclient.Service
-	for _, s := range cfg.Services() {
-		own = append(own, webclient.Service(s))
-	}
-	outages := newOutages()
-	client, err := webclient.New(webclient.Settings{
-		HeaderTimeout: set.HeaderTimeout, BodyTimeout: set.BodyTimeout,
-		Proxy: set.Proxy, AllowPrivate: set.AllowPrivate, Own: own, Connections: set.Concurrency, Dials: outages,
-	})
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	return runWith(ctx, &watched{client, outages}, cfg, replica, log, reg)
-}
-
-func runWith(ctx context.Context, client getter, cfg *pipeline.Config, replica int, log *slog.Logger, reg prometheus.Registerer) error {
-	set := settings{Fetch: cfg.Stages.Fetch, SessionTimeout: cfg.Kafka.SessionTimeout, Instance: fmt.Sprintf("%s-%d", name, replica)}
-	store, err := objects.Open(cfg.S3)
-	if err != nil {
-		return err
-	}
-	kafka, err := stream.Dial(cfg.Kafka, cfg.Topics, log, reg)
-	if err != nil {
-		return err
-	}
-	defer kafka.Close()
-	// Uploads in progress when ctx ends may still finish: RunUnordered drains first.
-	storing, abandon := context.WithCancel(context.WithoutCancel(ctx))
-	defer abandon()
-	s, err := newStage(storing, set, store, client, log, reg)
-	if err != nil {
-		return err
-	}
-	defer s.schedule.close()
-	control, err := kafka.Follow(ctx, schemas.TopicCrawlControl, s.control)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
-	}
-	defer control.Close()
-	t := &takeover{log: kafka, stage: s}
-	return kafka.RunUnordered(ctx, stream.Unordered{
-		Stage: name, Input: schemas.TopicFetchRequested, MaxInFlight: maxInFlight, Linger: set.Linger,
-		Handle: s.handle, Poison: poison, OnAssign: t.assigned, OnRevoke: s.revoked,
-	})
-}
-
 // control applies a record of crawl.control: requests of a stopped or deleted crawl are not begun
 // any more.
 func (s *stage) control(r stream.Record) error {
-	if r.Value == nil {
-		return nil // the tombstone of a crawl
+	if err := s.crawls.Take(r.Key, r.Value); err != nil {
+		return err
 	}
-	ctl := &schemas.CrawlControl{}
-	if err := proto.Unmarshal(r.Value, ctl); err != nil {
-		return stream.Broken(fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err))
-	}
-	s.mu.Lock()
-	newer := ctl.Revision > s.revisions[ctl.Crawl]
-	if newer {
-		s.revisions[ctl.Crawl] = ctl.Revision
-	}
-	stop := newer && (ctl.State == schemas.CrawlState_CRAWL_STATE_STOPPED || ctl.State == schemas.CrawlState_CRAWL_STATE_DELETED)
-	if stop {
-		s.stopped[ctl.Crawl] = ctl.Revision
-	} else if newer {
-		delete(s.stopped, ctl.Crawl)
-	}
-	s.mu.Unlock()
-	if stop {
-		s.schedule.cancel(ctl.Crawl)
+	if crawl := string(r.Key); s.isStopped(crawl) {
+		s.schedule.cancel(crawl)
 	}
 	return nil
 }
 
 func (s *stage) isStopped(crawl string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stopped[crawl] != 0
+	state := s.crawls.Look(crawl).GetState()
+	return state == schemas.CrawlState_CRAWL_STATE_STOPPED || state == schemas.CrawlState_CRAWL_STATE_DELETED
 }
 
 // handle starts a request. done is called once its page.fetched can be sent.

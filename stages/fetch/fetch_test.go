@@ -135,7 +135,7 @@ func TestOutcomes(t *testing.T) {
 			continue
 		}
 		if string(stored.Body) != body || p.Digest != warc.Digest(stored.Body) || p.Size != uint64(len(body)) || p.Truncated != (cut != "") {
-			t.Errorf("%s: %d bytes %s, record says %d, %s, truncated %v", url, len(stored.Body), warc.Digest(stored.Body), p.Size, p.Digest, p.Truncated)
+			t.Errorf("%s: %d bytes %s, the record has %d, %s, truncated %v", url, len(stored.Body), warc.Digest(stored.Body), p.Size, p.Digest, p.Truncated)
 		}
 		if stored.Record.TargetURI != p.Url || stored.Record.Header.Get("WARC-Truncated") != cut {
 			t.Errorf("%s: %v", url, stored.Record.Header)

@@ -2,12 +2,66 @@ package main
 
 import (
 	"context"
+	"fmt"
 
-	"forager/internal/platform/boot"
+	"forager/internal/platform/stagemain"
+	"forager/internal/stream"
+	"forager/internal/web/webclient"
+	"forager/schemas"
 )
 
-func main() {
-	boot.Main(name, func(ctx context.Context, env *boot.Env) error {
-		return run(ctx, env.Config, env.Replica, env.Log, env.Metrics)
+const name = "fetch"
+
+var declared = stagemain.Stage{
+	Name:    name,
+	Inputs:  []string{schemas.TopicFetchRequested},
+	Follows: []string{schemas.TopicCrawlControl},
+	Outputs: []string{schemas.TopicPageFetched},
+	Objects: true,
+	New:     open,
+}
+
+func main() { stagemain.Main(declared) }
+
+// open returns the logic of the stage with a client of the web.
+func open(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
+	var own []webclient.Service
+	for _, s := range env.Config.Services() {
+		own = append(own, webclient.Service(s))
+	}
+	set, outages := env.Config.Stages.Fetch, newOutages()
+	client, err := webclient.New(webclient.Settings{
+		HeaderTimeout: set.HeaderTimeout, BodyTimeout: set.BodyTimeout,
+		Proxy: set.Proxy, AllowPrivate: set.AllowPrivate, Own: own, Connections: set.Concurrency, Dials: outages,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return newLogic(ctx, env, &watched{client, outages}, client.Close)
+}
+
+func newLogic(ctx context.Context, env *stagemain.Env, client getter, closeClient func()) (*stagemain.Logic, error) {
+	set := settings{
+		Fetch: env.Config.Stages.Fetch, SessionTimeout: env.Config.Kafka.SessionTimeout, Instance: fmt.Sprintf("%s-%d", name, env.Replica),
+	}
+	// Uploads in progress when ctx ends may still finish: RunUnordered drains first.
+	storing, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	s, err := newStage(storing, set, env.Objects, client, env.Log, env.Metrics)
+	if err != nil {
+		abandon()
+		closeClient()
+		return nil, err
+	}
+	t := &takeover{log: env.Kafka, stage: s}
+	return &stagemain.Logic{
+		Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: s.control},
+		Run: stagemain.Unordered(stream.Unordered{
+			MaxInFlight: maxInFlight, Linger: set.Linger, Handle: s.handle, Poison: poison, OnAssign: t.assigned, OnRevoke: s.revoked,
+		}),
+		Close: func() {
+			s.schedule.close()
+			abandon()
+			closeClient()
+		},
+	}, nil
 }

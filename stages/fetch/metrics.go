@@ -18,7 +18,7 @@ type metrics struct {
 	storeAway, unreachable    prometheus.Gauge
 }
 
-func newMetrics(reg prometheus.Registerer, counts func() (hosts, waiting, underWay int)) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, schedule *scheduler) (*metrics, error) {
 	const namespace, subsystem = "forager", "fetch"
 	seconds := prometheus.ExponentialBuckets(1e-3, 2.5, 12)
 	counter := func(name, help string) prometheus.Counter {
@@ -30,12 +30,17 @@ func newMetrics(reg prometheus.Registerer, counts func() (hosts, waiting, underW
 	histogram := func(name, help string) prometheus.Histogram {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help, Buckets: seconds})
 	}
-	gauge := func(name, help string, which int) prometheus.Collector {
+	gauge := func(name, help string, value func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, func() float64 {
-			var n [3]int
-			n[0], n[1], n[2] = counts()
-			return float64(n[which])
+			return float64(value())
 		})
+	}
+	count := func(which int) func() int {
+		return func() int {
+			var n [3]int
+			n[0], n[1], n[2] = schedule.counts()
+			return n[which]
+		}
 	}
 	m := &metrics{
 		requests:     vec("requests_total", "Requests answered, by outcome.", "outcome"),
@@ -56,9 +61,10 @@ func newMetrics(reg prometheus.Registerer, counts func() (hosts, waiting, underW
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		m.requests, m.robots, m.skipped, m.wait, m.answer, m.upload, m.bytes, m.hungUp, m.segments, m.segmentBytes, m.storeAway, m.unreachable,
-		gauge("hosts", "Hosts whose politeness is remembered.", 0),
-		gauge("parked_requests", "Requests that wait in memory for their host or a slot.", 1),
-		gauge("under_way_requests", "Requests under way.", 2),
+		gauge("hosts", "Hosts whose politeness is remembered.", count(0)),
+		gauge("parked_requests", "Requests that wait in memory for their host or a slot.", count(1)),
+		gauge("under_way_requests", "Requests under way.", count(2)),
+		gauge("slot_waiting_requests", "Requests that wait for nothing but a slot: their hosts may be requested now.", schedule.unslotted),
 	} {
 		errs = append(errs, reg.Register(c))
 	}

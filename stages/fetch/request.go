@@ -13,7 +13,7 @@ import (
 
 	"forager/internal/platform/segment"
 	"forager/internal/stream"
-	"forager/internal/web/answer"
+	"forager/internal/web/httpresponse"
 	"forager/internal/web/webclient"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -28,8 +28,8 @@ type request struct {
 	url   weburl.URL
 	// arrived is when it was read, began when its page was first requested.
 	arrived time.Time
-	// anew: a kept connection broke during it; the next try uses a new one.
-	anew bool
+	// newConnection is set after a kept connection broke.
+	newConnection bool
 	// finish ends the record, once.
 	finish func(outs []stream.Out, err error)
 }
@@ -107,7 +107,7 @@ func (r *request) visit(pause time.Duration) report {
 	known := report{}
 	if !r.req.GetPoliteness().GetIgnoreRobots() {
 		userAgent := r.req.GetPoliteness().GetUserAgent()
-		ruling, asked, err := r.stage.robots.ruling(r.ctx, r.url, userAgent, r.anew)
+		ruling, asked, err := r.stage.robots.ruling(r.ctx, r.url, userAgent, r.newConnection)
 		if errors.Is(err, webclient.ErrHungUp) {
 			return r.comeBack()
 		}
@@ -141,7 +141,7 @@ func (r *request) visit(pause time.Duration) report {
 // comeBack repeats the request after the host's pause, once: a server that closed a kept connection
 // has not refused the request, but may have seen it. The try is not counted.
 func (r *request) comeBack() report {
-	r.anew = true
+	r.newConnection = true
 	r.stage.metrics.hungUp.Inc()
 	return report{asked: true, again: true}
 }
@@ -152,7 +152,7 @@ func (r *request) fetch() report {
 	r.stage.metrics.wait.Observe(began.Sub(r.arrived).Seconds())
 	got, err := r.stage.client.Get(r.ctx, webclient.Request{
 		URL: r.url, UserAgent: r.req.GetPoliteness().GetUserAgent(), MaxBody: r.stage.set.MaxBody,
-		Want: want, Sniff: answer.SniffLength, Anew: r.anew,
+		Want: want, Sniff: httpresponse.SniffLength, NewConnection: r.newConnection,
 	})
 	if errors.Is(err, webclient.ErrHungUp) {
 		return r.comeBack()
@@ -192,18 +192,18 @@ func (r *request) fetch() report {
 func want(a *webclient.Answer, start []byte) bool {
 	contentType := a.Header.Get("Content-Type")
 	if start == nil {
-		return a.Status == http.StatusOK && answer.MayBeHTML(contentType)
+		return a.Status == http.StatusOK && httpresponse.MayBeHTML(contentType)
 	}
-	return answer.HTML(contentType, start)
+	return httpresponse.HTML(contentType, start)
 }
 
 // answered sets the fields that follow from the response.
 func (r *request) answered(page *schemas.PageFetched, got *webclient.Answer) {
 	contentType := got.Header.Get("Content-Type")
-	meaning := answer.Of(r.url, got.Status, got.Header.Get("Location"), contentType, got.Body)
+	meaning := httpresponse.Of(r.url, got.Status, got.Header.Get("Location"), contentType, got.Body)
 	if meaning.Outcome == schemas.Outcome_OUTCOME_DELIVERED && got.Body == nil {
 		// want has rejected the first bytes.
-		meaning = answer.Meaning{Outcome: schemas.Outcome_OUTCOME_NOT_HTML, Detail: "the content is not that of a page"}
+		meaning = httpresponse.Meaning{Outcome: schemas.Outcome_OUTCOME_NOT_HTML, Detail: "the content is not that of a page"}
 	}
 	page.Status, page.ContentType = uint32(got.Status), text(contentType, 256)
 	page.Outcome, page.Detail, page.Redirect = meaning.Outcome, meaning.Detail, meaning.Redirect

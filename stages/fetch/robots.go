@@ -74,15 +74,15 @@ func newRobotsBook(client getter, ttl time.Duration, count func(string)) *robots
 }
 
 // ruling returns the ruling for a URL. asked: the host's robots.txt was requested, over a new connection
-// if anew is true. The error is that of ctx, or webclient.ErrHungUp; then there is no ruling.
-func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string, anew bool) (r ruling, asked bool, err error) {
+// if newConnection is true. The error is that of ctx, or webclient.ErrHungUp; then there is no ruling.
+func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string, newConnection bool) (r ruling, asked bool, err error) {
 	o := b.origin(u.Scheme() + "://" + u.Host())
 	o.asking.Lock()
 	defer o.asking.Unlock()
 	if time.Now().Before(o.until) {
 		return o.ruling, false, nil
 	}
-	answer, err := b.ask(ctx, u, userAgent, anew)
+	answer, err := b.ask(ctx, u, userAgent, newConnection)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ruling{}, true, ctx.Err()
@@ -132,7 +132,7 @@ func (b *robotsBook) origin(name string) *origin {
 
 // ask requests robots.txt and follows its redirects, also to other hosts (§2.3.1.2), at once: the
 // pauses of these hosts are not kept.
-func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string, anew bool) (*webclient.Answer, error) {
+func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string, newConnection bool) (*webclient.Answer, error) {
 	at, err := weburl.NewBase(u).Resolve("/robots.txt")
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string, an
 	var last *webclient.Answer // which redirected
 	for hop := 0; ; hop++ {
 		answer, err := b.client.Get(ctx, webclient.Request{
-			URL: at, UserAgent: userAgent, Accept: "text/plain,*/*;q=0.5", MaxBody: robots.MaxSize, Anew: anew,
+			URL: at, UserAgent: userAgent, Accept: "text/plain,*/*;q=0.5", MaxBody: robots.MaxSize, NewConnection: newConnection,
 			Want: func(a *webclient.Answer, _ []byte) bool { return a.Status >= 200 && a.Status < 300 },
 		})
 		var away *unreachableError

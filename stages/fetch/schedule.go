@@ -597,6 +597,25 @@ func (s *scheduler) counts() (hosts, waiting, underWay int) {
 	return len(s.hosts), s.parked, s.slots - s.free
 }
 
+// unslotted returns the number of requests that wait for nothing but a slot: their hosts may be requested now.
+func (s *scheduler) unslotted() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, now := 0, time.Now()
+	for _, c := range s.ring {
+		for _, l := range c.ready {
+			switch h := l.host; {
+			case l.live == 0 || !h.free() || s.earliest(h, now).After(now):
+			case !h.known || l.pause() > 0: // one at a time
+				n++
+			default:
+				n += l.live
+			}
+		}
+	}
+	return n
+}
+
 // event is a call at a time, made under the lock.
 type event struct {
 	at time.Time

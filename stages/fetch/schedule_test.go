@@ -367,8 +367,41 @@ func TestStallingCrawlLeavesSlots(t *testing.T) {
 	})
 }
 
+// Only requests to hosts that may be requested now wait for a slot.
+func TestUnslotted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, time.Hour)
+		defer w.s.close()
+		check := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			if got := w.s.unslotted(); got != want {
+				t.Errorf("%d requests wait for a slot, want %d", got, want)
+			}
+		}
+		add := func(host string, pause time.Duration) {
+			w.add(t.Context(), &fakeJob{takes: time.Minute}, "crawl", host, pause)
+		}
+		check(0)
+		add("a", time.Second)
+		add("a", time.Second)
+		add("b", time.Second)
+		check(0) // the second for a waits for the first
+		add("c", time.Second)
+		add("c", time.Second)
+		add("d", time.Second)
+		check(2) // c and d
+		time.Sleep(time.Minute + time.Millisecond)
+		check(0) // c and d have the slots; a keeps its pause
+		time.Sleep(time.Second)
+		check(1) // a
+		time.Sleep(time.Hour)
+		check(0)
+	})
+}
+
 // Nor does a crawl take all the places in which requests wait for slow hosts.
-func TestBacklogLeavesRoom(t *testing.T) {
+func TestBacklogKeepsReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 4, 30*time.Second) // and places for 1000
 		defer w.s.close()
@@ -415,7 +448,7 @@ func TestIdleByCrawl(t *testing.T) {
 	})
 }
 
-func TestSlowHostHoldsUpNobody(t *testing.T) {
+func TestSlowHostDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, 30*time.Second)
 		defer w.s.close()
@@ -469,7 +502,7 @@ func TestDeferredAtOnce(t *testing.T) {
 		if how := w.settled(later); fmt.Sprint(how) != "[deferred]" || !later.until.Equal(later.task.notBefore) {
 			t.Errorf("%v until %v", how, later.until)
 		}
-		if how := w.settled(second); fmt.Sprint(how) != "[deferred]" || second.until.Sub(time.Now()) < 59*time.Minute {
+		if how := w.settled(second); fmt.Sprint(how) != "[deferred]" || time.Until(second.until) < 59*time.Minute {
 			t.Errorf("%v for %v", how, time.Until(second.until))
 		}
 	})

@@ -20,6 +20,6 @@
 // Rejected, with a dead letter: a record that cannot be decoded. While ClickHouse is unavailable or overloaded the stage waits and logs
 // it. A table that is missing or of another version stops it.
 //
-// rows.go maps each record field by field, without reflection, so that a field that is not mapped is visible in the code.
+// The columns of a record are options in its .proto, from which the conversion into rows is generated (package analytics).
 // docs/decisions/0206 has the reasons for the tables and the size of batches.
 package main

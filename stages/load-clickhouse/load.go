@@ -23,7 +23,7 @@ type loader struct {
 	// ready reports that the tables exist.
 	ready bool
 	// crawls has the deleted crawls, whose records make no rows.
-	crawls *controls.Book
+	crawls *controls.Cache
 	// rows of the current batch; empty between batches.
 	rows rows
 }

@@ -227,7 +227,7 @@ func TestReplaysNeverCountTwice(t *testing.T) {
 	})
 }
 
-func TestRowsSayWhatTheRecordsSay(t *testing.T) {
+func TestRowsEqualRecords(t *testing.T) {
 	id := schemas.RequestID("c", "http://a.example/", 1)
 	parsed, err := proto.Marshal(&schemas.PageParsed{Id: id.Bytes(), Page: &schemas.Page{
 		Url: "http://a.example/", Title: "T", Description: "D", Language: "en", Charset: "utf-8", Canonical: "http://a.example/c", Fingerprint: math.MaxUint64,
@@ -262,18 +262,22 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 	j := b.judgements[0]
 	if j.Relevance != .9 || j.Tempered != .8 || j.Calibrated != .7 || !j.BestIsFocus || j.Critic != "k/1" || j.KnownTokens != 3 || !slices.Equal(j.Topics, []string{"/A", "/B"}) || !slices.Equal(j.Posteriors, []float64{.8, .1}) ||
 		j.Title != "T" || j.Description != "D" || j.Language != "en" || j.Charset != "utf-8" || j.Canonical != "http://a.example/c" || j.Fingerprint != math.MaxUint64 ||
-		j.Leaves != 2 || j.Tokens != 3 || j.Links != 1 || j.Size != 99 || !j.NoFollow || !j.NoIndex || !j.Cut || !j.TokenizerOnly ||
+		j.Leaves != 2 || j.Tokens != 3 || j.Links != 1 || j.Size != 99 || !j.Nofollow || !j.Noindex || !j.Cut || !j.TokenizerOnly ||
 		j.Outcome != "delivered" || j.Partition != 1 || j.Precedence != math.MaxUint64-7 || j.RecordedAt.UnixMilli() != 1007 {
 		t.Errorf("judgement %+v", j)
 	}
-	shadows := analytics.Shadows{
-		Critics: []string{"l/1", "m/1"}, Relevances: []float64{.3, 0}, Tempered: []float64{.2, 0}, Calibrated: []float64{.1, 0}, Focus: []bool{true, false}, Failures: []string{"", "away"},
+	shadows := [][]any{{"l/1", .3, .2, .1, true, ""}, {"m/1", 0., 0., 0., false, "away"}}
+	for i, want := range shadows {
+		got := []any{j.ShadowCritics[i], j.ShadowRelevances[i], j.ShadowTempered[i], j.ShadowCalibrated[i], j.ShadowFocus[i], j.ShadowFailures[i]}
+		if !slices.Equal(got, want) {
+			t.Errorf("shadow %d: %v, want %v", i, got, want)
+		}
 	}
 	if diff := cmp.Diff(map[string]string{"near/1": "rubbish", "links/1": "timeout"}, j.Silent); diff != "" {
 		t.Errorf("who did not answer: %s", diff)
 	}
-	if diff := cmp.Diff(shadows, j.Shadows); diff != "" || j.Marking != 4 || j.Degraded != "timeout" {
-		t.Errorf("marking %d, degraded %q, shadows %s", j.Marking, j.Degraded, diff)
+	if j.Marking != 4 || j.Degraded != "timeout" || len(j.ShadowCritics) != len(shadows) {
+		t.Errorf("marking %d, degraded %q, shadows %v", j.Marking, j.Degraded, j.ShadowCritics)
 	}
 	if f := b.judgements[1]; f.Outcome != "failed:parse-dom" || f.URL != "" {
 		t.Errorf("a page that could not be parsed: %+v", f)
@@ -301,8 +305,8 @@ func TestRowsSayWhatTheRecordsSay(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidOfLinks comes with each of them, and what does not fit breaks nothing.
-func TestWhatIsSaidOfLinks(t *testing.T) {
+// TestRowsOfLinks comes with each of them, and what does not fit breaks nothing.
+func TestRowsOfLinks(t *testing.T) {
 	b := new(rows)
 	r := message(schemas.TopicLinkFound, 0, 1, &schemas.LinkFound{
 		Id: make([]byte, 16), Crawl: "c", Url: "http://a.example/", Outcome: schemas.Outcome_OUTCOME_DELIVERED,
@@ -380,7 +384,7 @@ func TestErrorsOfClickHouse(t *testing.T) {
 	defer away.Close()
 	rs := []stream.Record{message(schemas.TopicModelPublished, 0, 0, &schemas.ModelPublished{Kind: "critic", Version: "v"}, nil)}
 	if err := (&loader{db: away, crawls: controls.New()}).load(t.Context(), rs); !stream.IsUnavailable(err) {
-		t.Errorf("nobody at home: %v", err)
+		t.Errorf("no server: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

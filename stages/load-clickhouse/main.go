@@ -2,40 +2,36 @@ package main
 
 import (
 	"context"
-	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"forager/internal/crawl/controls"
 	"forager/internal/platform/analytics"
-	"forager/internal/platform/boot"
+	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
 	"forager/schemas"
 )
 
-const stage = "load-clickhouse"
+var stage = stagemain.Stage{
+	Name:    "load-clickhouse",
+	Inputs:  inputs,
+	Follows: []string{schemas.TopicCrawlControl},
+	New:     newLogic,
+}
 
-func main() { boot.Main(stage, run) }
+func main() { stagemain.Main(stage) }
 
-func run(ctx context.Context, env *boot.Env) error {
+func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	db, err := analytics.Open(env.Config.ClickHouse)
 	if err != nil {
-		return err
-	}
-	defer db.Close()
-	client, err := stream.Dial(env.Config.Kafka, env.Config.Topics, env.Log, env.Metrics)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	l := &loader{db: db, crawls: controls.New()}
-	take := func(r stream.Record) error { return l.crawls.Take(r.Key, r.Value) }
-	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, take); err != nil {
-		return err
-	}
-	if err := env.Metrics.Register(l.metrics()); err != nil {
-		return fmt.Errorf("metrics: %w", err)
+		return nil, err
 	}
 	settings := env.Config.Stages.LoadClickHouse
-	return client.RunBatched(ctx, stream.Batched{
-		Stage: stage, Inputs: inputs, MaxRecords: settings.BatchRows, Flush: settings.Flush, Handle: l.load,
-	})
+	l := &loader{db: db, crawls: controls.New()}
+	return &stagemain.Logic{
+		Follow:  map[string]func(stream.Record) error{schemas.TopicCrawlControl: stagemain.KeyValue(l.crawls.Take)},
+		Metrics: []prometheus.Collector{l.metrics()},
+		Run:     stagemain.Batched(stream.Batched{MaxRecords: settings.BatchRows, Flush: settings.Flush, Handle: l.load}),
+		Close:   func() { _ = db.Close() },
+	}, nil
 }

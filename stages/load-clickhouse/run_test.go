@@ -13,8 +13,8 @@ import (
 
 	"forager/infra/local/clickhouse"
 	"forager/internal/platform/analytics"
-	"forager/internal/platform/boot"
 	"forager/internal/platform/pipeline"
+	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
@@ -41,14 +41,14 @@ func TestStage(t *testing.T) {
 	}
 	dir, address := t.TempDir(), streamtest.FreeAddr(t)
 	cfg := pipeline.ClickHouse{URL: "http://" + address, Database: "forager", User: "default"}
-	env := &boot.Env{
+	env := &stagemain.Env{
 		Config: &pipeline.Config{Kafka: kafka, Topics: topics, ClickHouse: cfg,
 			Stages: pipeline.Stages{LoadClickHouse: pipeline.LoadClickHouse{BatchRows: 50, Flush: 20 * time.Millisecond}}},
-		Stage: stage, Log: log, Metrics: prometheus.NewRegistry(),
+		Stage: stage.Name, Log: log, Metrics: prometheus.NewRegistry(),
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, env) }()
+	go func() { ended <- stage.Run(ctx, env) }()
 	defer stop()
 
 	const pages = 300
@@ -129,7 +129,7 @@ func TestStage(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("stopped: %v", err)
 	}
-	if lag, err := client.Lag(t.Context(), stage, inputs...); err != nil || lag != 0 {
+	if lag, err := client.Lag(t.Context(), stage.Name, inputs...); err != nil || lag != 0 {
 		t.Errorf("%d records are left (%v)", lag, err)
 	}
 }

@@ -4,30 +4,30 @@ import (
 	"context"
 
 	"forager/internal/crawl/controls"
-	"forager/internal/platform/boot"
-	"forager/internal/platform/objects"
 	"forager/internal/platform/segment"
+	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
 	"forager/schemas"
 )
 
-func main() { boot.Main("parse-dom", run) }
+const name = "parse-dom"
 
-func run(ctx context.Context, env *boot.Env) error {
-	store, err := objects.Open(env.Config.S3)
-	if err != nil {
-		return err
-	}
-	client, err := stream.Dial(env.Config.Kafka, env.Config.Topics, env.Log, env.Metrics)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
+var stage = stagemain.Stage{
+	Name:    name,
+	Inputs:  []string{schemas.TopicPageFetched},
+	Follows: []string{schemas.TopicCrawlControl},
+	Outputs: []string{schemas.TopicPageParsed},
+	Objects: true,
+	New:     newLogic,
+}
+
+func main() { stagemain.Main(stage) }
+
+func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	settings := env.Config.Stages.ParseDOM
-	p := &parser{crawls: controls.New(), store: segment.NewAhead(store, settings.CacheBytes)}
-	follow := func(r stream.Record) error { return p.crawls.Take(r.Key, r.Value) }
-	if _, err := client.Follow(ctx, schemas.TopicCrawlControl, follow); err != nil {
-		return err
-	}
-	return client.RunStateless(ctx, p.stage(settings.Workers))
+	p := &parser{crawls: controls.New(), store: segment.NewAhead(env.Objects, settings.CacheBytes)}
+	return &stagemain.Logic{
+		Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: stagemain.KeyValue(p.crawls.Take)},
+		Run:    stagemain.Stateless(p.stage(settings.Workers)),
+	}, nil
 }

@@ -23,14 +23,14 @@ type ranger interface {
 
 // parser is the stage's logic.
 type parser struct {
-	crawls *controls.Book
+	crawls *controls.Cache
 	store  ranger
 }
 
-// stage returns the stage for stream.RunStateless.
+// stage returns the settings of stream.RunStateless.
 func (p *parser) stage(workers int) stream.Stateless {
 	return stream.Stateless{
-		Stage: "parse-dom", Inputs: []string{schemas.TopicPageFetched}, Workers: workers,
+		Stage: name, Workers: workers,
 		Handle: p.handle, Poison: poison,
 	}
 }
@@ -81,7 +81,7 @@ func (p *parser) parse(ctx context.Context, f *schemas.PageFetched) (*schemas.Pa
 		return nil, err
 	}
 	if digest := warc.Digest(stored.Body); digest != f.GetDigest() {
-		return nil, fmt.Errorf("%s at %d+%d holds a body of digest %s, page.fetched says %q",
+		return nil, fmt.Errorf("%s at %d+%d holds a body of digest %s, page.fetched has %q",
 			f.GetObject(), f.GetOffset(), f.GetLength(), digest, f.GetDigest())
 	}
 	page, err := dom.Parse(stored.Body, f.GetContentType(), f.GetUrl(), dom.Settings{

@@ -199,7 +199,7 @@ func TestCutBodyIsACutPage(t *testing.T) {
 }
 
 func TestOtherOutcomesPassWithoutAnything(t *testing.T) {
-	w := newWorld(t) // knows no crawl
+	w := newWorld(t) // without a crawl
 	w.away = errors.New("not to be asked")
 	for o := range schemas.Outcomes {
 		if o == schemas.Outcome_OUTCOME_DELIVERED {

@@ -35,6 +35,7 @@ type auditCrawl struct {
 	silent   map[string]bool                 // hosts that could not be connected to at the last request
 	requests map[string]*auditRequest        // by id
 	asked    map[string]bool                 // ids of requests that were to be replayed
+	renewed  map[string]bool                 // those of them after which the URL has all of its tries again
 	order    []*schemas.LinkFound            // first verdicts and seeds, in their order
 	applied  map[string]bool                 // ids of order
 	ticks    map[uint32][]*schemas.LinkFound // what each shard has applied
@@ -68,7 +69,7 @@ func newAudit(s *simulation) *audit {
 	a := &audit{s: s, seen: make(map[string]int), crawls: make(map[string]*auditCrawl), fences: make([]stream.Fence, s.Partitions(schemas.TopicFetchRequested))}
 	for _, ctl := range s.controls {
 		a.crawls[ctl.GetCrawl()] = &auditCrawl{
-			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], silent: make(map[string]bool), requests: make(map[string]*auditRequest), asked: make(map[string]bool), applied: make(map[string]bool), ticks: make(map[uint32][]*schemas.LinkFound),
+			seen: a.seen, ctl: ctl, web: s.down.web[ctl.GetCrawl()], silent: make(map[string]bool), requests: make(map[string]*auditRequest), asked: make(map[string]bool), renewed: make(map[string]bool), applied: make(map[string]bool), ticks: make(map[uint32][]*schemas.LinkFound),
 			hostFlying: make(map[string]uint64), hostCount: make(map[string]uint64), hostAll: make(map[string]uint64), outcomes: make(map[string]uint64),
 			leaps: make(map[string]*schemas.LeapSettled), statuses: make(map[uint32]*schemas.CrawlStatus), last: make(map[uint32]*schemas.CrawlStatus), through: make(map[string]*schemas.TopicSpan), ranked: make(map[uint32]uint64),
 		}
@@ -135,7 +136,7 @@ func (a *audit) record(r stream.Record) error {
 		if err := proto.Unmarshal(r.Value, letter); err != nil {
 			return err
 		}
-		if letter.GetStage() != stage || letter.GetTopic() != schemas.TopicLinkFound {
+		if letter.GetStage() != name || letter.GetTopic() != schemas.TopicLinkFound {
 			return fmt.Errorf("dead letter of %s about %s", letter.GetStage(), letter.GetTopic())
 		}
 	}
@@ -352,7 +353,7 @@ func (c *auditCrawl) retry(shard uint32) {
 	for _, f := range c.fates() {
 		last := f.requests[len(f.requests)-1]
 		if last.GetShard() == shard && f.final && last.verdict != nil && schemas.Repeatable(last.verdict.GetOutcome()) {
-			c.asked[string(last.GetId())] = true
+			c.asked[string(last.GetId())], c.renewed[string(last.GetId())] = true, true
 			c.seen["tries of what had failed"]++
 		}
 	}
@@ -644,7 +645,10 @@ func (c *auditCrawl) fates() map[string]*fate {
 			}
 			f.final = consequence.Final || consequence.Retry && consequence.Request && tries >= attempts
 			if f.final && c.asked[string(r.GetId())] {
-				tries, f.again = 0, true
+				f.again = true
+			}
+			if f.final && c.renewed[string(r.GetId())] {
+				tries = 0
 			}
 			if r.verdict.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
 				f.alias = r.verdict.GetRedirect()
@@ -666,17 +670,17 @@ func (c *auditCrawl) checkEnd() error {
 	switch st.GetEndReason() {
 	case "stopped":
 		if c.ctl.GetState() != schemas.CrawlState_CRAWL_STATE_STOPPED {
-			return errors.New("it says that it was stopped")
+			return errors.New("it reports that it was stopped")
 		}
 		return nil
 	case "pages budget spent":
 		if c.pages != b.GetPages() {
-			return fmt.Errorf("it says that the budget of %d pages is spent after %d", b.GetPages(), c.pages)
+			return fmt.Errorf("it reports that the budget of %d pages is spent after %d", b.GetPages(), c.pages)
 		}
 		return nil
 	case "requests budget spent":
 		if c.charged != b.GetRequests() {
-			return fmt.Errorf("it says that the budget of %d requests is spent after %d", b.GetRequests(), c.charged)
+			return fmt.Errorf("it reports that the budget of %d requests is spent after %d", b.GetRequests(), c.charged)
 		}
 		return nil
 	case "frontier empty", "stagnated: the gate let no link through", frontier.EndUnreachable:
@@ -718,7 +722,7 @@ func (c *auditCrawl) checkEnd() error {
 	for id := range c.asked {
 		q := c.requests[id]
 		if c.requests[string(schemas.RequestID(q.GetCrawl(), q.GetUrl(), q.GetAttempt()+1).Bytes())] == nil && c.ctl.GetScope().GetHostCap() == 0 && !unreached(q.GetHost()) {
-			return fmt.Errorf("it says that the frontier is empty, and %s, attempt %d, was to be replayed", q.GetUrl(), q.GetAttempt())
+			return fmt.Errorf("it reports that the frontier is empty, and %s, attempt %d, was to be replayed", q.GetUrl(), q.GetAttempt())
 		}
 	}
 	for url := range admitted {
@@ -731,7 +735,7 @@ func (c *auditCrawl) checkEnd() error {
 			continue
 		}
 		if f == nil || !f.final && f.alias == "" {
-			return fmt.Errorf("it says that the frontier is empty, and %s was not fetched to its end: %+v", url, f)
+			return fmt.Errorf("it reports that the frontier is empty, and %s was not fetched to its end: %+v", url, f)
 		}
 	}
 	return nil
@@ -782,7 +786,7 @@ func (c *auditCrawl) checkLeaps() error {
 		}
 		if delivered := pages[target]; (l.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED) != (delivered != nil && f.final) ||
 			delivered != nil && l.GetTargetRaw() != delivered.GetJudgement().GetRaw() {
-			return fmt.Errorf("leap %s → %s says %v of %s: %v", l.GetU(), l.GetV(), l.GetOutcome(), target, l)
+			return fmt.Errorf("leap %s → %s has %v for %s: %v", l.GetU(), l.GetV(), l.GetOutcome(), target, l)
 		}
 		if l.GetTrains() {
 			if !schemas.Outcomes[l.GetOutcome()].Trains || c.ctl.GetLearning().GetPairs() == schemas.Pairs_PAIRS_FORWARD && !l.GetForward() {

@@ -11,13 +11,14 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/stream"
+	"forager/internal/stream/state"
 	"forager/schemas"
 )
 
 // BenchmarkVerdicts passes verdicts of pages with 60 links, 20 of them new, to a crawl whose state
 // is on disk, 16 a step, and commits every step. It reports the ratio to reading the records.
 func BenchmarkVerdicts(b *testing.B) {
-	store, err := stream.OpenStore(stream.StoreOptions{Dir: b.TempDir(), Identity: "bench"})
+	store, err := stream.OpenStore(state.Options{Dir: b.TempDir(), Identity: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func BenchmarkVerdicts(b *testing.B) {
 			err = p.Acked(res.Outs, make([]stream.Position, len(res.Outs)))
 		}
 		if err == nil {
-			err = store.Commit(stream.Marks{Input: offset})
+			err = store.Commit(state.Marks{Input: offset})
 		}
 		b.StopTimer()
 		if err != nil {

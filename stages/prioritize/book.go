@@ -17,7 +17,7 @@ import (
 // crawl, its apprentice, and the hubs and statuses of its shards. All partitions of the process use it; it is safe for
 // concurrent use.
 type book struct {
-	controls *controls.Book
+	controls *controls.Cache
 
 	mu     sync.Mutex
 	models map[string]*schemas.ModelPublished // by crawl
@@ -29,8 +29,8 @@ type book struct {
 	// statuses are the newest of each unit, undecoded.
 	statuses map[string][]byte
 	// changes counts changes; the bell rings at each.
-	changes uint64
-	bell    controls.Bell
+	changes  uint64
+	notifier controls.Notifier
 }
 
 func newBook() *book {
@@ -39,12 +39,11 @@ func newBook() *book {
 
 // control takes a record of crawl.control.
 func (b *book) control(r stream.Record) error {
-	if err := b.controls.Take(r.Key, r.Value); err != nil {
+	err := b.controls.Take(r.Key, r.Value)
+	b.notify() // also of one that was refused: the one in force has to be restored
+	if err != nil {
 		return fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.changed()
 	return nil
 }
 
@@ -177,10 +176,10 @@ func (b *book) look(crawl string) (*schemas.CrawlControl, *schemas.ModelPublishe
 // changed counts a change and wakes the readers; the caller holds mu.
 func (b *book) changed() {
 	b.changes++
-	b.bell.Ring()
+	b.notifier.Notify()
 }
 
-// notify wakes the readers although the book did not change: an object has arrived.
+// notify counts a change and wakes the readers; also when only an object has arrived.
 func (b *book) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,4 +187,4 @@ func (b *book) notify() {
 }
 
 // subscribe returns a channel that gets a value after every change, until cancel is called.
-func (b *book) subscribe(int) (<-chan struct{}, func()) { return b.bell.Subscribe() }
+func (b *book) subscribe(int) (<-chan struct{}, func()) { return b.notifier.Subscribe() }

@@ -43,6 +43,10 @@ type crawl struct {
 	// refusedRevision is the control record that was refused.
 	refusedRevision uint64
 	retryAt         time.Time
+	// fixed is the digest of what never changes in the control record under which the state was made; empty = unknown.
+	// restored is the revision of the last control record that was written to restore the one in force.
+	fixed    []byte
+	restored uint64
 
 	memo *memo
 	// unsaved: the memo changed in this step.
@@ -89,6 +93,9 @@ func (p *prioritizer) bringUp(c *crawl, now time.Time) error {
 	c.awaits, c.retryAt = "", time.Time{}
 	if ctl == nil {
 		c.awaits = "the crawl's control record"
+		return nil
+	}
+	if c.awaits = c.otherCrawl(ctl); c.awaits != "" {
 		return nil
 	}
 	err := p.configure(c, ctl, now)
@@ -143,6 +150,9 @@ func (p *prioritizer) configure(c *crawl, ctl *schemas.CrawlControl, now time.Ti
 		return err
 	}
 	c.revision, c.refused, c.dirty = ctl.GetRevision(), "", true
+	if err := p.saveControl(c, ctl); err != nil {
+		return err
+	}
 	// Decisions of the log are recovered before the records that led to them are applied.
 	return p.recoverParked(c)
 }

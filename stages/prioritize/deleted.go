@@ -28,8 +28,10 @@ func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
 			return err
 		}
 	}
-	if err := p.store.Delete(sentKey(unit(c.name, c.number))); err != nil {
-		return err
+	for _, key := range [][]byte{sentKey(unit(c.name, c.number)), controlKey(unit(c.name, c.number))} {
+		if err := p.store.Delete(key); err != nil {
+			return err
+		}
 	}
 	p.library.forget(c.asked)
 	last := &schemas.CrawlStatus{

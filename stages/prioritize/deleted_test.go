@@ -84,9 +84,9 @@ func TestDeleted(t *testing.T) {
 	late()
 }
 
-// TestTheWordOfADeletionIsTheLast: statuses of one millisecond have increasing times; the one with the reason "deleted" comes
+// TestDeletionIsFinal: statuses of one millisecond have increasing times; the one with the reason "deleted" comes
 // after them, and readers that compare times take no other for the newest.
-func TestTheWordOfADeletionIsTheLast(t *testing.T) {
+func TestDeletionIsFinal(t *testing.T) {
 	d := newDesk(t)
 	ctl := crawlOf("c")
 	for _, state := range []schemas.CrawlState{

@@ -69,7 +69,7 @@ func TestALowDiskPausesEveryCrawl(t *testing.T) {
 		t.Errorf("requested %v", got)
 	}
 	if st := d.status("one"); st.GetState() != schemas.ShardState_SHARD_STATE_RUNNING || st.GetActivity() != "" || st.GetDiskNeeded() != 0 {
-		t.Errorf("with room: %v", st)
+		t.Errorf("with space: %v", st)
 	}
 	d.step(d.record(delivered(two)), d.record(delivered(d.requests[0])))
 	d.now = d.now.Add(2 * time.Second)

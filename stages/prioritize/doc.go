@@ -10,12 +10,12 @@
 //
 // Out: fetch.requested, which is also the log of decisions; leap.settled; crawl.status, at every change of state and
 // otherwise once a second at most; link.found for other shards of a crawl: links to their hosts, and notes (header
-// "from").
+// "from"); crawl.control, where the record in force has to be restored (docs/decisions/0114).
 //
-// Touches: the object store, read only, for URL lists and apprentice models, which are fetched outside the loop.
+// Uses: the object store, read only, for URL lists and apprentice models, which are fetched outside the loop.
 //
 // State: in Pebble, one store for each partition: the shards; for each crawl the offsets of its records and the last
-// boundary; records that wait for their crawl. It is rebuilt by replay of link.found and fetch.requested: the
+// boundary and the control record in force; records that wait for their crawl. It is rebuilt by replay of link.found and fetch.requested: the
 // requests in the log are in flight, whatever would be chosen now, and nothing is dispatched before the end of
 // link.found, as of the start, is reached.
 //

@@ -6,62 +6,57 @@ import (
 	"time"
 
 	"forager/internal/frontier"
-	"forager/internal/platform/boot"
 	"forager/internal/platform/disk"
-	"forager/internal/platform/objects"
+	"forager/internal/platform/stagemain"
 	"forager/internal/rank/apprentice"
 	"forager/internal/stream"
 	"forager/schemas"
 )
 
-const stage = "prioritize"
+const name = "prioritize"
 
-func main() { boot.Main(stage, run) }
+var stage = stagemain.Stage{
+	Name:    name,
+	Inputs:  []string{schemas.TopicLinkFound},
+	Follows: []string{schemas.TopicCrawlControl, schemas.TopicModelPublished, schemas.TopicHubRanked, schemas.TopicCrawlStatus},
+	Outputs: []string{schemas.TopicFetchRequested, schemas.TopicLeapSettled, schemas.TopicCrawlStatus, schemas.TopicLinkFound, schemas.TopicCrawlControl},
+	Objects: true,
+	New:     newLogic,
+}
 
-func run(ctx context.Context, env *boot.Env) error {
-	store, err := objects.Open(env.Config.S3)
+func main() { stagemain.Main(stage) }
+
+func newLogic(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
+	partitions, err := env.Kafka.Partitions(ctx, schemas.TopicLinkFound)
 	if err != nil {
-		return err
-	}
-	client, err := stream.Dial(env.Config.Kafka, env.Config.Topics, env.Log, env.Metrics)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	book := newBook()
-	for topic, take := range map[string]func(stream.Record) error{
-		schemas.TopicCrawlControl: book.control, schemas.TopicModelPublished: book.model, schemas.TopicHubRanked: book.hub, schemas.TopicCrawlStatus: book.status,
-	} {
-		if _, err := client.Follow(ctx, topic, take); err != nil {
-			return err
-		}
-	}
-	partitions, err := client.Partitions(ctx, schemas.TopicLinkFound)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	readModel := func(b []byte) (frontier.Model, error) { return apprentice.Unmarshal(b) }
 	conf := env.Config.Stages.Prioritize
-	room := disk.NewWatch(
+	space := disk.NewWatch(
 		func() []string { return disk.Folders(env.Config.Data) }, uint64(env.Config.Disk.PauseBelow), disk.Free,
 		func(s disk.State, err error) { tell(env.Log, s, err) })
+	book := newBook()
 	s := settings{
-		book: book, library: newLibrary(store.Get, readModel, book.notify, env.Log), partitions: partitions,
-		retryDelay: conf.RetryDelay, rescoreBatch: conf.RescoreBatch, disk: room, memory: newMemory(conf.FrontierBytes), log: env.Log,
+		book: book, library: newLibrary(env.Objects.Get, readModel, book.notify, env.Log), partitions: partitions,
+		retryDelay: conf.RetryDelay, rescoreBatch: conf.RescoreBatch, disk: space, memory: newMemory(conf.FrontierBytes), log: env.Log,
 	}
-	if err := s.memory.register(env.Metrics); err != nil {
-		return err
-	}
-	return client.RunStateful(ctx, stream.Stateful{
-		Stage: stage, Input: schemas.TopicLinkFound, Log: schemas.TopicFetchRequested,
-		CacheBytes: conf.CacheBytes, MemTable: memTable(conf.FrontierBytes), Hits: true, Notify: book.subscribe, Rest: rest,
-		Revision: func(crawl string) uint64 { return book.controls.Look(crawl).GetRevision() },
-		Open: func(partition int, epoch uint64, kv *stream.Store) (stream.Processor, error) {
-			s := s
-			s.parked = kv.Parked()
-			return s.open(partition, epoch, kv)
+	return &stagemain.Logic{
+		Follow: map[string]func(stream.Record) error{
+			schemas.TopicCrawlControl: book.control, schemas.TopicModelPublished: book.model, schemas.TopicHubRanked: book.hub,
+			schemas.TopicCrawlStatus: book.status,
 		},
-	}, env.StateDir)
+		Run: stagemain.Stateful(stream.Stateful{
+			Log: schemas.TopicFetchRequested, CacheBytes: conf.CacheBytes, MemTable: memTable(conf.FrontierBytes), Hits: true,
+			Notify: book.subscribe, Rest: rest,
+			Revision: func(crawl string) uint64 { return book.controls.Look(crawl).GetRevision() },
+			Open: func(partition int, epoch uint64, kv *stream.Store) (stream.Processor, error) {
+				s := s
+				s.parked = kv.Parked()
+				return s.open(partition, epoch, kv)
+			},
+		}),
+	}, nil
 }
 
 // rest is how long to wait for further verdicts after a number of them: a step, with its requests to the broker, its look for
@@ -83,6 +78,6 @@ func tell(log *slog.Logger, s disk.State, err error) {
 	case s.Low:
 		about.Warn("crawls paused: a disk is low; free space there, or lower disk.pause_below")
 	default:
-		about.Info("crawls go on: the disk has room again")
+		about.Info("crawls go on: the disk has space again")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/platform/boot"
 	"forager/internal/platform/pipeline"
+	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
@@ -42,7 +42,7 @@ func TestTheStageCrawls(t *testing.T) {
 		life, end := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() {
-			done <- run(life, &boot.Env{Config: config, Stage: stage, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), StateDir: state})
+			done <- stage.Run(life, &stagemain.Env{Config: config, Stage: name, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), StateDir: state})
 		}()
 		return func() {
 			end()
@@ -131,7 +131,7 @@ func TestTheStageCrawls(t *testing.T) {
 	select {
 	case <-finished:
 	case <-ctx.Done():
-		t.Fatal("no status says that the crawl has finished")
+		t.Fatal("no status of a finished crawl")
 	}
 	stop()
 	if last.GetEndReason() != "pages budget spent" || last.GetPages() != budget || last.GetDispatched() != budget || last.GetInFlight() != 0 {

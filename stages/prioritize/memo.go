@@ -17,6 +17,7 @@ import (
 //
 //	1 'm' crawl                        → memo
 //	1 'r' len(crawl) crawl seq         → a decision of the log that waits for its crawl
+//	1 'c' crawl                        → the control record under which the shard was configured last
 //	1 'l' crawl                        → offsets of links sent to other shards
 //	1 'p' len(crawl) crawl offset      → a record of link.found that waits for its crawl
 const (
@@ -25,6 +26,7 @@ const (
 	recoverKind = 'r'
 	parkedKind  = 'p'
 	sentKind    = 'l'
+	controlKind = 'c'
 )
 
 // memo is the state that the stage itself keeps of a crawl.
@@ -44,6 +46,8 @@ type memo struct {
 const memoVersion = 1
 
 func memoKey(crawl string) []byte { return append([]byte{ownPrefix, memoKind}, crawl...) }
+
+func controlKey(crawl string) []byte { return append([]byte{ownPrefix, controlKind}, crawl...) }
 
 func (m *memo) bytes() ([]byte, error) {
 	b := []byte{memoVersion}

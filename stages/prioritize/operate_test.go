@@ -212,12 +212,6 @@ func drawRanking(r *rand.Rand) (policies []*schemas.Policy, mixture *schemas.Mix
 	draw := func() *schemas.Policy {
 		p := &schemas.Policy{Name: names[0], Ranker: schemas.Ranker(1 + r.IntN(4)), Combine: schemas.Combine(r.IntN(5)), Raise: r.IntN(4) == 0}
 		names = names[1:]
-		switch r.IntN(8) {
-		case 0:
-			p.Ranker = schemas.Ranker_RANKER_TAG_BANDIT
-		case 1:
-			p.Ranker = schemas.Ranker_RANKER_INTEREST
-		}
 		if r.IntN(3) == 0 {
 			p.Gate = &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Threshold: .4, Action: schemas.GateAction(1 + r.IntN(2))}
 		}

@@ -48,9 +48,10 @@ type prioritizer struct {
 	// order lists the units, sorted; turn selects the one that dispatches first.
 	order []string
 	turn  int
-	// read is the version of the book as of the last step, next the input's offset after it.
-	read uint64
-	next int64
+	// read is the version of the book as of the last step, restored that as of which control records were restored, next the
+	// input's offset after the step.
+	read, restored uint64
+	next           int64
 }
 
 // unit names a shard of a crawl within a partition; the first one has the crawl's name.
@@ -132,6 +133,9 @@ func (p *prioritizer) add(crawlName string, shard uint32, m *memo) (*crawl, erro
 	if c.peers, err = loadPeers(p.store, name); err != nil {
 		return nil, err
 	}
+	if err := p.loadControl(c); err != nil {
+		return nil, err
+	}
 	p.crawls[name] = c
 	at, _ := slices.BinarySearch(p.order, name)
 	p.order = slices.Insert(p.order, at, name)
@@ -205,7 +209,6 @@ func (p *prioritizer) Recover(r stream.Record) error {
 
 // Step applies records, and then lets every crawl score again and dispatch.
 func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, error) {
-	defer p.noteLearned()
 	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next, room: p.disk.Look(w.Now)}
 	if p.read != p.book.version() {
 		if err := p.readBook(w.Now); err != nil {
@@ -218,6 +221,12 @@ func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, err
 				return stream.Result{}, err
 			}
 		}
+	}
+	if p.restored != p.read {
+		if err := s.each(s.restore); err != nil {
+			return stream.Result{}, err
+		}
+		p.restored = p.read
 	}
 	if err := s.each(s.speak); err != nil {
 		return stream.Result{}, err

@@ -18,6 +18,7 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/stream"
+	"forager/internal/stream/state"
 	"forager/schemas"
 )
 
@@ -36,6 +37,7 @@ type desk struct {
 	requests []*schemas.FetchRequest
 	leaps    []*schemas.LeapSettled
 	letters  []*schemas.DeadLetter
+	controls []*schemas.CrawlControl
 	wake     time.Time
 	// since the begin
 	statuses map[string][]*schemas.CrawlStatus
@@ -45,7 +47,7 @@ type desk struct {
 // newStore is an empty Store of a partition, on a file system in memory.
 func newStore(t testing.TB) *stream.Store {
 	t.Helper()
-	s, err := stream.OpenStore(stream.StoreOptions{Dir: "state", Identity: identity, FS: vfs.NewMem()})
+	s, err := stream.OpenStore(state.Options{Dir: "state", Identity: identity, FS: vfs.NewMem()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,6 +160,8 @@ func (d *desk) work(replaying bool, records ...stream.Record) {
 			if string(out.Key) != rec.GetCrawl() {
 				d.t.Errorf("leap under key %q", out.Key)
 			}
+		case *schemas.CrawlControl:
+			d.controls = append(d.controls, rec)
 		case *schemas.DeadLetter:
 			d.letters = append(d.letters, rec)
 		case *schemas.CrawlStatus:
@@ -172,7 +176,7 @@ func (d *desk) work(replaying bool, records ...stream.Record) {
 			d.t.Fatal(err)
 		}
 	}
-	if err := d.store.Commit(stream.Marks{Input: d.offset}); err != nil {
+	if err := d.store.Commit(state.Marks{Input: d.offset}); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -302,7 +306,7 @@ func TestManyParkedRecordsComeInSlices(t *testing.T) {
 	}
 }
 
-func TestAListThatIsNotThereIsWaitedFor(t *testing.T) {
+func TestMissingListIsWaitedFor(t *testing.T) {
 	d := newDesk(t)
 	ctl := crawlOf("c")
 	ctl.Scope = &schemas.Scope{UrlList: "lists/x"}
@@ -324,27 +328,28 @@ func TestAListThatIsNotThereIsWaitedFor(t *testing.T) {
 	if got := d.urls(); !slices.Equal(got, []string{page + "in"}) {
 		t.Errorf("requested %v", got)
 	}
-	// A new revision with another list is fetched; until then the old scope holds.
+	// A record with another list is refused, and the scope stays.
 	ctl = proto.CloneOf(ctl)
-	ctl.Revision, ctl.Scope = 2, &schemas.Scope{UrlList: "lists/y", Prefixes: []string{page}}
-	d.control(ctl)
-	d.step(d.record(seedsOf("c", page+"more")))
+	ctl.Revision, ctl.Scope = 2, &schemas.Scope{UrlList: "lists/y"}
+	if err := d.take(ctl); err == nil || !strings.Contains(err.Error(), "revision 2 refused: scope.url_list never changes") {
+		t.Errorf("another list: %v", err)
+	}
 	d.objects["lists/y"] = page + "more\n"
 	d.now = d.now.Add(longestRetry)
 	d.step()
-	d.step(d.record(seedsOf("c", page+"more", page+"in")))
-	if got := d.urls(); !slices.Equal(got, []string{page + "more"}) {
-		t.Errorf("requested %v", got)
+	d.step(d.record(seedsOf("c", page+"more")))
+	if slices.Contains(d.urls(), page+"more") {
+		t.Error("a URL of the other list was requested")
 	}
 }
 
 func TestControlRecordsThatCannotBeRun(t *testing.T) {
 	d := newDesk(t)
 	ctl := crawlOf("c")
-	ctl.MaxAttempts = 2000
+	ctl.Budget = nil
 	d.control(ctl)
 	d.step(d.record(seedsOf("c", page+"1")))
-	if st := d.status("c"); st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED || !strings.HasPrefix(st.GetEndReason(), "refused: ") || !strings.Contains(st.GetEndReason(), "max_attempts") {
+	if st := d.status("c"); st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED || !strings.HasPrefix(st.GetEndReason(), "refused: ") || !strings.Contains(st.GetEndReason(), "budget") {
 		t.Errorf("status %v", st)
 	}
 	good := crawlOf("c")
@@ -435,7 +440,7 @@ func TestAFinishedCrawlIsPutAway(t *testing.T) {
 	if st := proto.CloneOf(d.status("c")); len(d.statuses["c"]) != n+1 || !d.p.crawls["c"].asleep() {
 		t.Errorf("%d statuses, want %d", len(d.statuses["c"]), n+1)
 	} else if st.At, st.Epoch = last.GetAt(), last.GetEpoch(); !proto.Equal(st, last) {
-		t.Errorf("it says %v, and said %v", st, last)
+		t.Errorf("it reports %v, and reported %v", st, last)
 	}
 	// A duplicate loads it for a moment.
 	d.now = d.now.Add(time.Minute)

@@ -34,7 +34,7 @@ func decodeAll(records []stream.Record) []decoded {
 			return nil
 		})
 	}
-	g.Wait() // each record has its own error
+	_ = g.Wait() // each record has its own error
 	return all
 }
 
@@ -48,7 +48,7 @@ func decode(r stream.Record) (*schemas.LinkFound, error) {
 		return nil, fmt.Errorf("link.found: %w", err)
 	}
 	if rec.GetCrawl() == "" {
-		return nil, fmt.Errorf("link.found names no crawl")
+		return nil, errors.New("link.found names no crawl")
 	}
 	if rec.GetShard() >= frontier.MaxShards {
 		return nil, fmt.Errorf("link.found is for shard %d of %s, and crawls have %d at most", rec.GetShard(), rec.GetCrawl(), frontier.MaxShards)
@@ -71,7 +71,7 @@ func decode(r stream.Record) (*schemas.LinkFound, error) {
 	if consequence.Page {
 		j := rec.GetJudgement()
 		if j == nil || !probability(j.GetRaw()) || !probability(j.GetTempered()) || !probability(j.GetCalibrated()) {
-			return nil, fmt.Errorf("link.found says %s and its judgement is %v", schemas.OutcomeName(rec.GetOutcome()), j)
+			return nil, fmt.Errorf("link.found has outcome %s and its judgement is %v", schemas.OutcomeName(rec.GetOutcome()), j)
 		}
 	}
 	if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
@@ -81,7 +81,7 @@ func decode(r stream.Record) (*schemas.LinkFound, error) {
 	}
 	for _, l := range rec.GetLinks() {
 		if l.GetUrl() == "" {
-			return nil, fmt.Errorf("link.found has a link without a URL")
+			return nil, errors.New("link.found has a link without a URL")
 		}
 	}
 	if err := frontier.Fit(rec); err != nil {

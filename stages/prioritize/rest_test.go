@@ -64,7 +64,7 @@ func TestRestBetweenPasses(t *testing.T) {
 			newest = publish(3)
 			for d.p.crawls["c"].model == first {
 				if d.wake.IsZero() {
-					t.Fatal("nobody wakes it")
+					t.Fatal("it is not woken")
 				}
 				if !d.wake.After(d.now) {
 					d.wake = d.now.Add(100 * time.Millisecond)

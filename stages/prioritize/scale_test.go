@@ -16,10 +16,11 @@ import (
 
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
-	"forager/internal/platform/boot"
+	"forager/internal/platform/process"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/stream"
+	"forager/internal/stream/state"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -78,7 +79,7 @@ func BenchmarkFrontier(b *testing.B) {
 	hosts := number(b, hostsVar, 0)
 	urls = cmp.Or(hosts, urls)
 	for b.Loop() {
-		limit := debug.SetMemoryLimit(boot.GoMemory(memory.process))
+		limit := debug.SetMemoryLimit(process.GoMemory(memory.process))
 		c := newGrowth(b, memory, hosts > 0)
 		c.rate(b, urls/20) // off the seeds
 		tenth := c.rate(b, urls/10)
@@ -110,7 +111,7 @@ func BenchmarkFrontier(b *testing.B) {
 type growth struct {
 	dir     string
 	memory  budget
-	cache   *stream.Cache
+	cache   *state.Cache
 	store   *stream.Store
 	shard   *frontier.Shard
 	web     *madeUp
@@ -128,12 +129,12 @@ type growth struct {
 }
 
 func newGrowth(b *testing.B, memory budget, wildcard bool) *growth {
-	c := &growth{ranker: cmp.Or(os.Getenv(rankerVar), "apprentice"), dir: b.TempDir(), memory: memory, cache: stream.NewCache(memory.cache), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
+	c := &growth{ranker: cmp.Or(os.Getenv(rankerVar), "apprentice"), dir: b.TempDir(), memory: memory, cache: state.NewCache(memory.cache), web: newMadeUp(b), now: time.Unix(1_000_000, 0)}
 	if c.web.wildcard = wildcard; wildcard {
 		c.ranker = cmp.Or(os.Getenv(rankerVar), "mixture")
 	}
 	var err error
-	if c.store, err = stream.OpenStore(stream.StoreOptions{
+	if c.store, err = stream.OpenStore(state.Options{
 		Dir: c.dir, Identity: "bench", Cache: c.cache, MemTable: memTable(memory.frontier), Hits: true,
 	}); err != nil {
 		b.Fatal(err)
@@ -225,7 +226,7 @@ func (c *growth) rescoreSlice(b *testing.B, n int) (more bool) {
 
 func (c *growth) commit(b *testing.B) {
 	c.offset++
-	if err := c.store.Commit(stream.Marks{Input: c.offset}); err != nil {
+	if err := c.store.Commit(state.Marks{Input: c.offset}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -300,7 +301,7 @@ func (c *growth) rescore(b *testing.B) {
 	took, wall := cpuOf(b)-before, time.Since(began)
 	b.ReportMetric(float64(entries)/took.Seconds(), "rescored/cpu-s")
 	b.ReportMetric(float64(entries)/wall.Seconds(), "rescored/s")
-	b.Logf("%9d entries scored again in %v of CPU (%.0f a CPU second), %v by the clock (%.0f a second), in slices of %v at most; pages meanwhile take %.2f times as long, and %.2f times the CPU beside the slices; peak RSS %d MiB",
+	b.Logf("%9d entries scored again in %v of CPU (%.0f a CPU second), %v by the clock (%.0f a second), in slices of %v at most; pages meanwhile take %.2f times as long, and %.2f times the CPU besides the slices; peak RSS %d MiB",
 		entries, took.Round(time.Millisecond), float64(entries)/took.Seconds(), wall.Round(time.Millisecond), float64(entries)/wall.Seconds(),
 		c.slice.Round(time.Millisecond), float64(with)/float64(without), float64(cpuWith)/float64(cpuWithout), peakMemory(b)>>20)
 }

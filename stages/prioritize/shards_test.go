@@ -192,7 +192,7 @@ func TestReportsAreLookedFor(t *testing.T) {
 }
 
 // TestANewOwnerOfShard0AsksFirst: it does not know what is left of the leases of others, so it
-// dispatches nothing before all have reported. It knows what was sent to others.
+// dispatches nothing before all have reported. It records what was sent to others.
 func TestANewOwnerOfShard0AsksFirst(t *testing.T) {
 	c := newPair(t)
 	var seeds []string
@@ -215,7 +215,7 @@ func TestANewOwnerOfShard0AsksFirst(t *testing.T) {
 	}
 	c.open()
 	if got := c.p.crawls["c"].peers.sent; !maps.Equal(got, sent) {
-		t.Errorf("a new owner knows of links sent at %v, they were sent at %v", got, sent)
+		t.Errorf("a new owner has links sent at %v, they were sent at %v", got, sent)
 	}
 	verdict := delivered(zero)
 	c.record(verdict) // its place in the window is free

@@ -110,7 +110,7 @@ func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
 		}
 		m := &mutant{Process: p, rule: s.rule}
 		owner := stream.NewOwner(stream.OwnerOptions{
-			Stage: stage, Input: schemas.TopicLinkFound, Partition: o.partition, Log: schemas.TopicFetchRequested,
+			Stage: name, Input: schemas.TopicLinkFound, Partition: o.partition, Log: schemas.TopicFetchRequested,
 			Broker: m, Store: store, Failpoint: p.Pass,
 			Open: func(epoch uint64) (stream.Processor, error) {
 				processor, err := conf.open(o.partition, epoch, store)

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/crawl/controls"
 	"forager/internal/platform/disk"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -147,7 +148,7 @@ func (s *step) poison(r stream.Record, cause error) error {
 	if r.Skipped() {
 		return nil // its dead letter is written
 	}
-	letter, err := stream.DeadLetter(stage, r, cause)
+	letter, err := stream.DeadLetter(name, r, cause)
 	if err != nil {
 		return stream.Broken(err)
 	}
@@ -314,7 +315,7 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 	} else {
 		st = &schemas.CrawlStatus{Crawl: c.name, Shard: c.number, At: s.now.UnixMilli(), State: schemas.ShardState_SHARD_STATE_RUNNING}
 	}
-	st.Epoch = s.epoch
+	st.Epoch, st.Fixed = s.epoch, c.fixed
 	for topic, span := range c.memo.spans {
 		if st.Spans == nil {
 			st.Spans = make(map[string]*schemas.TopicSpan)
@@ -338,6 +339,8 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 		st.DiskDir, st.DiskFree, st.DiskNeeded = s.room.Dir, s.room.Free, s.room.Need
 	case c.awaits != "":
 		st.Activity = "waiting for " + c.awaits
+	case st.GetActivity() == "":
+		st.Activity, _ = controls.Restored(s.book.controls.Look(c.name))
 	}
 	if (s.replaying || c.records.count > 0 || !c.ready) && c.refused == "" && st.State == schemas.ShardState_SHARD_STATE_FINISHED {
 		st.State, st.EndReason = schemas.ShardState_SHARD_STATE_RUNNING, "" // that may change when the rest is read

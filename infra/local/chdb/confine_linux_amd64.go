@@ -69,13 +69,13 @@ func Confine(dir string) error {
 		err = permit(int(rules), "/dev/null", ofFiles&all.Handled_access_fs)
 	}
 	if err != nil {
-		unix.Close(int(rules))
+		_ = unix.Close(int(rules))
 		return fmt.Errorf("restrict the ClickHouse engine: %w", err)
 	}
 	tried := make(chan error)
 	go onThread(func() { tried <- restrict(int64(rules)) })
 	if err := <-tried; err != nil {
-		unix.Close(int(rules))
+		_ = unix.Close(int(rules))
 		return fmt.Errorf("restrict the ClickHouse engine: %w", err)
 	}
 	confinement.Store(int64(rules))

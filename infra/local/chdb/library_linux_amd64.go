@@ -55,7 +55,7 @@ var load = sync.OnceValues(func() (*symbols, error) {
 	} {
 		address, err := purego.Dlsym(handle, name)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not a libchdb this program knows: %w", path, err)
+			return nil, fmt.Errorf("%s is not a libchdb that this program supports: %w", path, err)
 		}
 		purego.RegisterFunc(f, address)
 	}

@@ -63,10 +63,10 @@ func keepSignalStack(f func()) {
 // An error of these two means that the signal cannot be changed.
 
 func rtSigaction(signal int, act, old *sigaction) {
-	syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(signal),
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(signal),
 		uintptr(unsafe.Pointer(act)), uintptr(unsafe.Pointer(old)), maskBytes, 0, 0)
 }
 
 func sigaltstack(act, old *signalStack) {
-	syscall.RawSyscall(syscall.SYS_SIGALTSTACK, uintptr(unsafe.Pointer(act)), uintptr(unsafe.Pointer(old)), 0)
+	_, _, _ = syscall.RawSyscall(syscall.SYS_SIGALTSTACK, uintptr(unsafe.Pointer(act)), uintptr(unsafe.Pointer(old)), 0)
 }

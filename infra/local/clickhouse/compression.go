@@ -74,7 +74,7 @@ func writeBlocks(w io.Writer, data []byte, method string) error {
 	case "NONE":
 		m = compress.None
 	default:
-		return refuse(89, "UNKNOWN_COMPRESSION_METHOD", "network_compression_method %s is not known to the embedded ClickHouse; it knows LZ4, LZ4HC, ZSTD and NONE", method)
+		return refuse(89, "UNKNOWN_COMPRESSION_METHOD", "network_compression_method %s is not supported by the embedded ClickHouse; it supports LZ4, LZ4HC, ZSTD and NONE", method)
 	}
 	z := compress.NewWriter(compress.LevelZero, m)
 	for len(data) > 0 {

@@ -95,7 +95,7 @@ func (s *Server) mend(ctx context.Context, since, until time.Time) (done bool, e
 		sound, err := rows(conn, "CHECK TABLE "+table+" PART "+quote(part[2], '\'')+" SETTINGS check_query_single_value_result = 1")
 		if err == nil && len(sound) == 1 && sound[0][0] == "0" {
 			mended[table] = true
-			s.log.Warn("the full disk broke a part in ClickHouse: its table is loaded anew from what the part was made of", "table", table, "part", part[2])
+			s.log.Warn("the full disk broke a part in ClickHouse: its table is loaded again from what the part was made of", "table", table, "part", part[2])
 			err = s.reload(ctx, conn, table)
 		}
 		if err != nil {

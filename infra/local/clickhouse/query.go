@@ -142,7 +142,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 		defer rows.Close()
 	}
 	if st == nil { // GET / checks whether the server is up
-		io.WriteString(w, "Ok.\n")
+		_, _ = io.WriteString(w, "Ok.\n")
 		return
 	}
 	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && st.kind != read {
@@ -176,7 +176,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 	defer result.Free()
 	if st.kind == insertRows && s.low() {
 		// The engine may report rows as written that were not: the client has to repeat the insert.
-		s.fail(w, refuse(243, "NOT_ENOUGH_SPACE", "The disk got full while the rows were inserted: insert them again when there is room"))
+		s.fail(w, refuse(243, "NOT_ENOUGH_SPACE", "The disk got full while the rows were inserted: insert them again when there is space"))
 		return
 	}
 	s.answer(w, q, format, result)
@@ -255,7 +255,7 @@ func hold(begin []byte, rest io.Reader, whole bool) (*os.File, error) {
 		err = refuse(229, "QUERY_IS_TOO_LARGE", "The rows take more than %d MiB, which is what the embedded ClickHouse holds in memory: insert in smaller batches", maxRowsBytes>>20)
 	}
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, err
 	}
 	return f, nil
@@ -397,7 +397,7 @@ func (s *Server) answer(w http.ResponseWriter, q *request, format string, r *chd
 			s.fail(w, err)
 			return
 		}
-		z.Write(r.Data) // an error means that the client has disconnected
+		_, _ = z.Write(r.Data) // an error means that the client has disconnected
 		z.Close()
 	default:
 		h.Set("Content-Length", strconv.Itoa(len(r.Data)))

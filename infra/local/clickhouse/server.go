@@ -158,7 +158,7 @@ func Start(ctx context.Context, dir, address string, set Settings) (*Server, err
 		err = s.open()
 	}
 	if err != nil {
-		listener.Close()
+		_ = listener.Close()
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes}
@@ -231,7 +231,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodPost && r.Method != http.MethodHead && r.Method != http.MethodPut:
 		http.Error(w, "the method "+r.Method+" is not served", http.StatusMethodNotAllowed)
 	case r.URL.Path == "/ping" || r.URL.Path == "/replicas_status":
-		io.WriteString(w, "Ok.\n")
+		_, _ = io.WriteString(w, "Ok.\n")
 	case r.URL.Path != "/" && r.URL.Path != "":
 		http.Error(w, "There is no handle "+r.URL.Path+"\n\nUse / or /ping for health checks.\nSend queries with POST / or GET /?query=…", http.StatusNotFound)
 	default:

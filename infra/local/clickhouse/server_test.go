@@ -356,7 +356,7 @@ func TestRestartKeepsTables(t *testing.T) {
 	post(t, s, "CREATE TABLE d.t (n UInt64) ENGINE = MergeTree ORDER BY n")
 	post(t, s, "INSERT INTO d.t SELECT number FROM numbers(1000)")
 	if _, err := clickhouse.Start(t.Context(), t.TempDir(), "127.0.0.1:0", clickhouse.Settings{}); err == nil {
-		t.Error("a second folder was opened beside the first")
+		t.Error("a second folder was opened with the first")
 	}
 	if _, err := clickhouse.Start(t.Context(), dir, s.Address(), clickhouse.Settings{}); err == nil {
 		t.Error("an address was taken twice")

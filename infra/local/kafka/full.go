@@ -45,9 +45,9 @@ func (g *guard) full() bool {
 	is := err == nil && free < reserve
 	if is != g.was && g.log != nil {
 		if is {
-			g.log.Error("the disk is full: the broker takes no records until there is room", "free", disk.Bytes(free), "needed", disk.Bytes(reserve))
+			g.log.Error("the disk is full: the broker takes no records until there is space", "free", disk.Bytes(free), "needed", disk.Bytes(reserve))
 		} else {
-			g.log.Info("the disk has room again: the broker takes records", "free", disk.Bytes(free))
+			g.log.Info("the disk has space again: the broker takes records", "free", disk.Bytes(free))
 		}
 	}
 	g.was = is

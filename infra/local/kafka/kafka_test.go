@@ -250,7 +250,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	b.Close()
-	for _, want := range []string{"the disk is full", "has room again"} {
+	for _, want := range []string{"the disk is full", "has space again"} {
 		if strings.Count(log.String(), want) != 1 {
 			t.Errorf("not once %q in\n%s", want, &log)
 		}

@@ -87,7 +87,7 @@ func Start(ctx context.Context, dir, address string, s Settings) (*Endpoint, err
 		})
 	}()
 	if err := e.waitReady(ctx); err != nil {
-		e.Close()
+		_ = e.Close()
 		return nil, err
 	}
 	return e, nil

@@ -27,12 +27,30 @@ import (
 	"forager/internal/stream"
 	"forager/internal/web/weburl"
 	"forager/schemas"
+	"forager/schemas/column"
 )
 
 // archiveDump is files of the archive, and the records that they must hold.
 type archiveDump struct {
 	Files   []string          `json:"files"` // paths below the folder
 	Records []archivedMessage `json:"records"`
+	// Columns are those of each topic.
+	Columns map[string][]archivedColumn `json:"columns"`
+}
+
+// archivedColumn is a column, or one of the elements of a list, as column.ColumnOption has it.
+type archivedColumn struct {
+	Name    string           `json:"name"`
+	From    string           `json:"from"`
+	Type    string           `json:"type"`
+	Columns []archivedColumn `json:"columns"`
+}
+
+func archivedColumns(columns []column.Column) (all []archivedColumn) {
+	for _, c := range columns {
+		all = append(all, archivedColumn{c.Name, c.From, c.Type, archivedColumns(c.Columns)})
+	}
+	return all
 }
 
 // archivedMessage is a record of a topic; Message and Parsed are null if the bytes cannot be decoded.
@@ -68,6 +86,18 @@ func dumpArchive(args []string) error {
 	}
 	if err != nil {
 		return err
+	}
+	tables, err := column.Archives(schemas.Files())
+	if err != nil {
+		return err
+	}
+	dump.Columns = make(map[string][]archivedColumn)
+	for _, topic := range archive.Topics {
+		for _, t := range tables {
+			if t.Message == schemas.Record(topic).ProtoReflect().Descriptor() {
+				dump.Columns[topic] = archivedColumns(t.Columns)
+			}
+		}
 	}
 	return writeJSON(dump)
 }

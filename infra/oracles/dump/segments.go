@@ -199,7 +199,7 @@ var hostile = func() map[string]string {
 	pack := func(open func(io.Writer) io.WriteCloser, s string) string {
 		var b bytes.Buffer
 		w := open(&b)
-		io.WriteString(w, s)
+		_, _ = io.WriteString(w, s)
 		w.Close()
 		return b.String()
 	}
@@ -283,7 +283,7 @@ func hostileServer() (net.Listener, error) {
 				defer conn.Close()
 				r, err := http.ReadRequest(bufio.NewReader(conn))
 				if err == nil {
-					io.WriteString(conn, hostile[r.RequestURI])
+					_, _ = io.WriteString(conn, hostile[r.RequestURI])
 				}
 			}()
 		}

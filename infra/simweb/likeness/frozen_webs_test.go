@@ -10,7 +10,7 @@ import (
 	"forager/internal/page/dom"
 	"forager/internal/page/text"
 	"forager/internal/testkit/frozen"
-	"forager/internal/web/answer"
+	"forager/internal/web/httpresponse"
 	"forager/internal/web/webarchive"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -41,7 +41,7 @@ func labelled(t testing.TB, name string, label func(string) string) *Web {
 			t.Fatal(err)
 		}
 		kind := p.Header.Get("Content-Type")
-		switch m := answer.Of(u, p.Status, p.Location, kind, p.Body); m.Outcome {
+		switch m := httpresponse.Of(u, p.Status, p.Location, kind, p.Body); m.Outcome {
 		case schemas.Outcome_OUTCOME_REDIRECTED:
 			moved[url] = m.Redirect
 		case schemas.Outcome_OUTCOME_DELIVERED:

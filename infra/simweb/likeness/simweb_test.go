@@ -70,7 +70,7 @@ func same(t testing.TB, name string, have, want Figures) {
 	t.Helper()
 	for figure, x := range have {
 		if w, ok := want[figure]; !ok || math.Abs(Round(x)-w) > 1e-5*math.Abs(w) {
-			t.Errorf("%s: %s is %.6g, measured.json says %.6g; if that is meant, run go test with -update", name, figure, x, w)
+			t.Errorf("%s: %s is %.6g, measured.json has %.6g; if that is meant, run go test with -update", name, figure, x, w)
 		}
 	}
 	for figure := range want {

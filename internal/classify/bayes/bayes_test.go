@@ -293,8 +293,8 @@ func TestMoreCountsThanLevels(t *testing.T) {
 	}
 }
 
-// TestTableSaysTheCounts checks that a table keeps all counts, and passes its own check.
-func TestTableSaysTheCounts(t *testing.T) {
+// TestTableHoldsCounts checks that a table keeps all counts, and passes its own check.
+func TestTableHoldsCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		counts, err := Count(9, genClasses.Draw(t, "training"))
 		if err != nil {

@@ -89,13 +89,13 @@ func (t *Table) Check() error {
 	case len(t.Levels) > math.MaxUint16:
 		return fmt.Errorf("%d levels", len(t.Levels))
 	case len(t.Beyond) != 0 && len(t.Beyond) != len(t.Cells):
-		return fmt.Errorf("%d counts beside %d cells", len(t.Beyond), len(t.Cells))
+		return fmt.Errorf("%d counts for %d cells", len(t.Beyond), len(t.Cells))
 	case len(t.Rows)%classes != 0:
 		return fmt.Errorf("rows of %d levels for %d classes", len(t.Rows), classes)
 	}
 	for i, n := range t.Levels {
 		if n == 0 || i > 0 && n <= t.Levels[i-1] {
-			return fmt.Errorf("level %d stands for %d occurrences", i+1, n)
+			return fmt.Errorf("level %d means %d occurrences", i+1, n)
 		}
 	}
 	for f, row := range t.Row {

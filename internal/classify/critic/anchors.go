@@ -9,16 +9,16 @@ import (
 
 // SayAnchors judges the text of each link as if it were a page. It returns raw R by the weights of the classes
 // (Weigh), in units of 1/schemas.AnchorSteps, in the order of Page.links. An empty text is judged as a page
-// without words. The result is nil for a judge that calls a service, and for a page whose links must not be
-// followed. The error is the judge's.
-func SayAnchors(ctx context.Context, by Judge, p *schemas.Page, weights []float64) ([]uint32, error) {
+// without words. The result is nil for a classifier that calls a service, and for a page whose links must not be
+// followed. The error is the classifier's.
+func SayAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights []float64) ([]uint32, error) {
 	if s, ok := by.(interface{ Asks() bool }); p.GetNofollow() || ok && s.Asks() {
 		return nil, nil
 	}
-	text, o := newSpan(p), NewOpinion(len(weights))
+	text, o := newSpan(p), NewPrediction(len(weights))
 	anchors := make([]uint32, len(p.GetLinks()))
 	for i, l := range p.GetLinks() {
-		if err := by.Opine(ctx, o, text.of(l)); err != nil {
+		if err := by.Predict(ctx, o, text.of(l)); err != nil {
 			return nil, err
 		}
 		var r float64
@@ -51,7 +51,7 @@ func newSpan(p *schemas.Page) *span {
 }
 
 // of returns the leaves of a link as a page of one leaf, without a URL, valid until the next call. The page must
-// be consistent; a judge has read it.
+// be consistent; a classifier has read it.
 func (s *span) of(l *schemas.Link) *schemas.Page {
 	for _, term := range s.terms {
 		s.number[term] = 0

@@ -49,16 +49,16 @@ func TestAnchorsAreJudgedAsTexts(t *testing.T) {
 	})
 }
 
-type service struct{ Judge }
+type service struct{ Classifier }
 
 func (service) Asks() bool { return true }
 
-func TestNobodyIsAskedForAnchors(t *testing.T) {
+func TestNoAnchorsWithoutSource(t *testing.T) {
 	m, _ := train(t, sentences(10, "a", "b"), Settings{})
 	p := page("http://h/", "a b")
 	p.Links = []*schemas.Link{{Url: "http://h/v", FirstLeaf: 7, LastLeaf: 9}}
 	for name, c := range map[string]struct {
-		by       Judge
+		by       Classifier
 		nofollow bool
 		want     int
 	}{"links beyond the last leaf": {m, false, 1}, "a service": {service{m}, false, 0}, "no links to follow": {m, true, 0}} {

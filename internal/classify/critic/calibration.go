@@ -25,7 +25,7 @@ type calibration struct {
 }
 
 // apply sets o.Calibrated.
-func (c *calibration) apply(o *Opinion) {
+func (c *calibration) apply(o *Prediction) {
 	switch c.takes {
 	case schemas.Posterior_POSTERIOR_RAW:
 		copy(o.Calibrated, o.Raw)
@@ -248,5 +248,5 @@ func each(n int, f func(i int)) {
 	for i := range n {
 		g.Go(func() error { f(i); return nil })
 	}
-	g.Wait()
+	_ = g.Wait()
 }

@@ -91,7 +91,7 @@ func drawn(n int) (pages []heldPage, loss float64) {
 	return pages, loss
 }
 
-func TestCurvesMendATooSureJudge(t *testing.T) {
+func TestCurvesCorrectAnOverconfidentCritic(t *testing.T) {
 	pages, truth := drawn(4000)
 	c := fitCurves(3, pages)
 	verdicts := make([]verdict, len(pages))
@@ -101,7 +101,7 @@ func TestCurvesMendATooSureJudge(t *testing.T) {
 	if m := measure(verdicts); m.ECE > .03 || m.LogLoss > truth+.01 {
 		t.Errorf("held out: %+v, the truth has a log loss of %.3f", m, truth)
 	}
-	o := NewOpinion(3)
+	o := NewPrediction(3)
 	copy(o.scores, []float64{30, 10, -10}) // ten times 3, 1, −1
 	o.temper()
 	c.apply(o)
@@ -167,11 +167,11 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
-func TestOneClassHasNothingToGoBy(t *testing.T) {
+func TestOneClassHasNoCurves(t *testing.T) {
 	if c := fitCurves(2, []heldPage{{odds: listOdds([]float64{1, -1}), classes: []int{0}}, {odds: listOdds([]float64{2, -2}), classes: []int{0}, fold: 1}}); c != nil {
 		t.Errorf("%+v", c)
 	}
-	o := NewOpinion(2)
+	o := NewPrediction(2)
 	copy(o.scores, []float64{1, 2})
 	o.temper()
 	(&calibration{takes: schemas.Posterior_POSTERIOR_CALIBRATED, classes: []*calibrate.Curve{{A: 1}, {A: 1}}}).apply(o)

@@ -163,7 +163,7 @@ func TestPrunedFocusNamesTheAncestor(t *testing.T) {
 		}
 	}
 	if len(r.Pruned) != 1 || r.Pruned[0].Examples != 2 {
-		t.Errorf("report says pruned: %v", r.Pruned)
+		t.Errorf("report: pruned: %v", r.Pruned)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestCanonicalURLOfAnExample(t *testing.T) {
 	all := append(sentences(6, "A", "B"), labelled{"HTTP://H.example:80/x/../y#z", "A", "page of a"}, labelled{"ftp_//odd name", "B", "of b"})
 	m, _ := train(t, all, Settings{})
 	for _, url := range []string{"http://h.example/y", "ftp_//odd name"} {
-		if !m.unseen.find(NewOpinion(len(m.classes)), url) {
+		if !m.unseen.find(NewPrediction(len(m.classes)), url) {
 			t.Errorf("%s is not known as trained", url)
 		}
 	}

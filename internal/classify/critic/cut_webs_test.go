@@ -73,17 +73,17 @@ func heldOutUniversities(t testing.TB, pages []universityPage, cut text.Settings
 		names = m.Classes()
 		for _, p := range pages {
 			if p.university == out {
-				judged = append(judged, opinionOn(t, m, p.page, p.class))
+				judged = append(judged, predictionOn(t, m, p.page, p.class))
 			}
 		}
 	}
 	return names, judged
 }
 
-func opinionOn(t testing.TB, m *Model, p *schemas.Page, class string) evaluate.Page {
+func predictionOn(t testing.TB, m *Model, p *schemas.Page, class string) evaluate.Page {
 	t.Helper()
-	o := NewOpinion(len(m.Classes()))
-	if err := m.Opine(context.Background(), o, p); err != nil {
+	o := NewPrediction(len(m.Classes()))
+	if err := m.Predict(context.Background(), o, p); err != nil {
 		t.Fatal(err)
 	}
 	own, ok := slices.BinarySearch(m.Classes(), class)

@@ -17,9 +17,9 @@
 // examples than the classes can use, Examples.Label, Needed and SetText read the texts of those that are used
 // only.
 //
-// Judge is the interface of everything that classifies pages: a Model, rules (package pagerules), an HTTP
-// service (package predicate), a critic of pages on topic alone (package positive). Package judges opens a file
-// of any of them. Say makes a schemas.Judgement of the opinion of any Judge. SayAnchors judges the anchor text
+// Classifier is the interface of everything that classifies pages: a Model, rules (package pagerules), an HTTP
+// service (package httpmodel), a critic of pages on topic alone (package pulearning). Package criticfile opens a file
+// of any of them. Say makes a schemas.Judgement of the prediction of any Classifier. SayAnchors judges the anchor text
 // of each link as if it were a page, which predicts the relevance of a target before an apprentice is trained.
 //
 // R(u) is the sum of the posteriors of the classes at and below the focus topics, weighted by the crawl's
@@ -35,7 +35,7 @@
 // (docs/decisions/0300).
 //
 // A page on which the critic was trained would be judged too well. For these pages the model carries posteriors
-// of five-fold cross-validation, found by URL, and Opine returns them. FoldsOf deals the pages to folds
+// of five-fold cross-validation, found by URL, and Predict returns them. FoldsOf deals the pages to folds
 // (docs/decisions/0303). The URL of an example is made canonical where it can be crawled, so that the page is
 // recognised in a crawl; any other name is kept.
 //

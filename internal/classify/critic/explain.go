@@ -29,7 +29,7 @@ type Explanation struct {
 	// LogOdds of the focus against all other classes, in nats, and those of a page without words.
 	LogOdds float64 `json:"log_odds"`
 	Prior   float64 `json:"prior_log_odds"`
-	// Terms are the words of the page that the model knows, the most important first.
+	// Terms are the words of the page that are in the model, the most important first.
 	Terms []Term `json:"terms"`
 	// Nodes are the decisions down the tree to the best class of the focus and to its rival, for a hierarchical
 	// model.
@@ -107,8 +107,8 @@ func (m *Model) Explain(p *schemas.Page, focus []string) (*Explanation, error) {
 
 // explainClasses sets Classes and Rival, and the log-odds of the focus.
 func (m *Model) explainClasses(x *Explanation, p *schemas.Page, bag *bayes.Bag, in []bool) error {
-	o := NewOpinion(len(m.classes))
-	if err := m.Opine(context.Background(), o, p); err != nil {
+	o := NewPrediction(len(m.classes))
+	if err := m.Predict(context.Background(), o, p); err != nil {
 		return err
 	}
 	joint, odds := make([]float64, len(m.classes)), make([]float64, len(m.classes))

@@ -59,11 +59,11 @@ func TestExplain(t *testing.T) {
 					t.Errorf("%s, %v: %q counts %v against %s, without it is %v less", method, focus, term.Word, term.Rival, x.Rival, want)
 				}
 				if i > 0 && math.Abs(term.Focus) > math.Abs(x.Terms[i-1].Focus) {
-					t.Errorf("%s: %q stands behind a weaker word", method, term.Word)
+					t.Errorf("%s: %q follows a weaker word", method, term.Word)
 				}
 			}
 			if len(x.Terms) != 7 {
-				t.Errorf("%s: %d terms, the model knows 7 words", method, len(x.Terms))
+				t.Errorf("%s: %d terms, the model has 7 words", method, len(x.Terms))
 			}
 			if len(x.Classes) != 4 || x.Rival == "" || slices.Contains(focus, x.Rival) {
 				t.Errorf("%s: classes %v, rival %q", method, x.Classes, x.Rival)
@@ -167,7 +167,7 @@ func TestDecidingWords(t *testing.T) {
 	}
 }
 
-// TestValidateIsTrain: the same model and report, and opinions that agree with its measures.
+// TestValidateIsTrain: the same model and report, and predictions that agree with its measures.
 func TestValidateIsTrain(t *testing.T) {
 	e := examples(t, sentences(30, "A", "B/C", "B/D"))
 	for _, method := range Methods {

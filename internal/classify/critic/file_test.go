@@ -94,9 +94,9 @@ func TestSealedDamageIsHarmless(t *testing.T) {
 					}
 					continue
 				}
-				o := NewOpinion(len(m.Classes()))
+				o := NewPrediction(len(m.Classes()))
 				for _, url := range []string{"http://h/A/0", "http://new/"} {
-					if err := m.Opine(t.Context(), o, page(url, "a page of c the link b d")); err != nil {
+					if err := m.Predict(t.Context(), o, page(url, "a page of c the link b d")); err != nil {
 						t.Fatalf("%s, byte %d: %v", method, at, err)
 					}
 				}

@@ -18,7 +18,7 @@ func learnFlat(t *training, want func(example int) bool) (learned, error) {
 	return &flat{counts.Model()}, nil
 }
 
-func (f *flat) opine(o *Opinion, bag *bayes.Bag) {
+func (f *flat) predict(o *Prediction, bag *bayes.Bag) {
 	o.Known = f.model.LogLikelihood(o.Raw, bag)
 	f.model.Joint(o.scores, o.Raw, bayes.Temper(o.Known))
 	o.temper()

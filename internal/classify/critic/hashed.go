@@ -127,7 +127,7 @@ func (h *hashed) row(r *logistic.Row, bag *bayes.Bag) {
 	}
 }
 
-func (h *hashed) opine(o *Opinion, bag *bayes.Bag) {
+func (h *hashed) predict(o *Prediction, bag *bayes.Bag) {
 	r := logistic.Row{Features: make([]uint32, 0, len(bag.Features)), Values: make([]float32, 0, len(bag.Features))}
 	h.row(&r, bag)
 	h.model.Scores(o.scores, &r)

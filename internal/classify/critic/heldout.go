@@ -86,7 +86,7 @@ func (m *Model) holdOut(ctx context.Context, t *training) (*heldVerdicts, error)
 			if err != nil {
 				return err
 			}
-			o := NewOpinion(len(m.classes))
+			o := NewPrediction(len(m.classes))
 			for at, example := range t.used {
 				if t.folds[example] != fold {
 					continue
@@ -95,7 +95,7 @@ func (m *Model) holdOut(ctx context.Context, t *training) (*heldVerdicts, error)
 					return err
 				}
 				// Words in the order of the vocabulary, so that the sums do not depend on the input.
-				judge.opine(o, ascending(t.bags[example]))
+				judge.predict(o, ascending(t.bags[example]))
 				classes := t.of[example]
 				v.raw[at], v.tempered[at] = verdictOn(o.Raw, classes), verdictOn(o.Tempered, classes)
 				pages[at] = heldPage{heldOut: heldOut{raw: shares(o.Raw, leastShare), tempered: shares(o.Tempered, leastShare)}, fold: fold, classes: classes}

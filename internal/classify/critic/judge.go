@@ -8,71 +8,71 @@ import (
 	"forager/schemas"
 )
 
-// Judge classifies pages: a Model, or anything else that has a probability for each of its classes (2002 §1.1: any
+// Classifier classifies pages: a Model, or anything else that has a probability for each of its classes (2002 §1.1: any
 // black-box predicate). It is safe for concurrent use.
-type Judge interface {
+type Classifier interface {
 	// Classes returns the names of its classes, sorted, which must not be modified.
 	Classes() []string
 	// Pruned returns the topics that it was trained on or configured with but does not distinguish, sorted by topic.
 	Pruned() []taxonomy.Pruned
-	// Opine sets the opinion on a page, made by NewOpinion for the classes. The context bounds its waits if it
+	// Predict sets the prediction for a page, made by NewPrediction for the classes. The context bounds its waits if it
 	// calls a service. The error concerns this page or the service.
-	Opine(ctx context.Context, o *Opinion, p *schemas.Page) error
+	Predict(ctx context.Context, o *Prediction, p *schemas.Page) error
 }
 
-// Opinion is a judge's result for a page. The slices have one number in [0,1] for each class, in the order of
-// Classes; those of a judge whose classes are exclusive sum to 1. A judge that has only one kind of number sets
+// Prediction is a classifier's result for a page. The slices have one number in [0,1] for each class, in the order of
+// Classes; those of a classifier whose classes are exclusive sum to 1. A classifier that has only one kind of number sets
 // all three to it.
-type Opinion struct {
+type Prediction struct {
 	// Raw, Tempered and Calibrated are Pr(c|u) (schemas.Posterior).
 	Raw, Tempered, Calibrated []float64
-	// Known is the number of tokens of the page that are in the judge's vocabulary.
+	// Known is the number of tokens of the page that are in the classifier's vocabulary.
 	Known uint64
 
-	// scores are the logarithms of Tempered up to a constant, for a judge whose posteriors may round to 0 or 1;
+	// scores are the logarithms of Tempered up to a constant, for a classifier whose posteriors may round to 0 or 1;
 	// exponentials are of these, as multiples of the highest.
 	scores, exponentials []float64
 }
 
-// NewOpinion returns an Opinion for a number of classes.
-func NewOpinion(classes int) *Opinion {
+// NewPrediction returns a Prediction for a number of classes.
+func NewPrediction(classes int) *Prediction {
 	all := make([]float64, 5*classes)
 	part := func(i int) []float64 { return all[i*classes : (i+1)*classes : (i+1)*classes] }
-	return &Opinion{Raw: part(0), Tempered: part(1), Calibrated: part(2), scores: part(3), exponentials: part(4)}
+	return &Prediction{Raw: part(0), Tempered: part(1), Calibrated: part(2), scores: part(3), exponentials: part(4)}
 }
 
 // temper sets Tempered, and the exponentials, from the scores.
-func (o *Opinion) temper() {
+func (o *Prediction) temper() {
 	bayes.Divide(o.Tempered, o.exponentials, bayes.Exponentials(o.exponentials, o.scores))
 }
 
-// Same sets all numbers to the raw ones, for a judge that has no others.
-func (o *Opinion) Same() {
+// Same sets all numbers to the raw ones, for a classifier that has no others.
+func (o *Prediction) Same() {
 	copy(o.Tempered, o.Raw)
 	copy(o.Calibrated, o.Raw)
 	o.Known = 0
 }
 
-// Weigh returns the weight of each class of a judge under a marking of topics.
-func Weigh(by Judge, m taxonomy.Marking) ([]float64, error) {
+// Weigh returns the weight of each class of a classifier under a marking of topics.
+func Weigh(by Classifier, m taxonomy.Marking) ([]float64, error) {
 	return m.Weigh(by.Classes(), by.Pruned())
 }
 
-// Say judges a page: R(u) = Σ weight × Pr(class|u), by the weights of the judge's classes (Weigh). The best class
-// is a focus topic's if it has a weight. All fields are set except Judgement.critic, the judge's published name,
-// and marking. The error is the judge's.
-func Say(ctx context.Context, by Judge, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
-	return say(by, weights, func(o *Opinion) error { return by.Opine(ctx, o, p) })
+// Say judges a page: R(u) = Σ weight × Pr(class|u), by the weights of its classes (Weigh). The best class
+// is a focus topic's if it has a weight. All fields are set except Judgement.critic, the critic's published name,
+// and marking. The error is the classifier's.
+func Say(ctx context.Context, by Classifier, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
+	return say(by, weights, func(o *Prediction) error { return by.Predict(ctx, o, p) })
 }
 
 // leastPosterior is the least value in Judgement.posteriors.
 const leastPosterior = 1. / 512
 
 // SayWhole is Say with Judgement.posteriors.
-func SayWhole(ctx context.Context, by Judge, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
+func SayWhole(ctx context.Context, by Classifier, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
 	var all []*schemas.TopicScore
-	j, err := say(by, weights, func(o *Opinion) error {
-		if err := by.Opine(ctx, o, p); err != nil {
+	j, err := say(by, weights, func(o *Prediction) error {
+		if err := by.Predict(ctx, o, p); err != nil {
 			return err
 		}
 		for k, x := range o.Tempered {
@@ -89,10 +89,10 @@ func SayWhole(ctx context.Context, by Judge, p *schemas.Page, weights []float64)
 	return j, nil
 }
 
-func say(by Judge, weights []float64, opine func(*Opinion) error) (*schemas.Judgement, error) {
+func say(by Classifier, weights []float64, predict func(*Prediction) error) (*schemas.Judgement, error) {
 	classes := by.Classes()
-	o := NewOpinion(len(classes))
-	if err := opine(o); err != nil {
+	o := NewPrediction(len(classes))
+	if err := predict(o); err != nil {
 		return nil, err
 	}
 	j := &schemas.Judgement{KnownTokens: o.Known}

@@ -76,7 +76,7 @@ func TestListsOfManyClasses(t *testing.T) {
 		if classes > manyClasses && len(u.shares) > kinds*mostPosterior {
 			t.Fatalf("%d posteriors of %d classes are kept", len(u.shares), classes)
 		}
-		o := NewOpinion(classes)
+		o := NewPrediction(classes)
 		if !u.find(o, "http://h/") {
 			t.Fatal("the page is not found")
 		}

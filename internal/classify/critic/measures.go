@@ -28,7 +28,7 @@ const (
 	bins        = 15
 )
 
-// verdict is the result of a judge for a page whose classes are known.
+// verdict is the result of a classifier for a page whose classes are known.
 type verdict struct {
 	// best class, its probability, and whether it is one of the page's own.
 	best       int

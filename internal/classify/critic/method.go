@@ -36,8 +36,8 @@ func MethodNames() []string {
 
 // learned is a trained classifier. It is safe for concurrent use.
 type learned interface {
-	// opine sets all of an opinion except Calibrated.
-	opine(o *Opinion, bag *bayes.Bag)
+	// predict sets all of a prediction except Calibrated.
+	predict(o *Prediction, bag *bayes.Bag)
 	// joint sets dst to log Pr(c,u) by class, raw, up to a constant.
 	joint(dst []float64, bag *bayes.Bag)
 	encode(e *modelfile.Encoder)

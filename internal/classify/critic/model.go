@@ -84,7 +84,7 @@ func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, erro
 	if err != nil {
 		return nil, err
 	}
-	return say(m, weights, func(o *Opinion) error {
+	return say(m, weights, func(o *Prediction) error {
 		s := m.scratch.Get().(*scratch)
 		defer m.scratch.Put(s)
 		s.reader.Text(page, "")
@@ -97,13 +97,13 @@ func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, erro
 
 // Posteriors returns Pr(c|u), raw and tempered, in the order of Classes.
 func (m *Model) Posteriors(p *schemas.Page) (raw, tempered []float64, err error) {
-	o := NewOpinion(len(m.classes))
-	err = m.Opine(context.Background(), o, p)
+	o := NewPrediction(len(m.classes))
+	err = m.Predict(context.Background(), o, p)
 	return o.Raw, o.Tempered, err
 }
 
-// Opine implements Judge. The error is that of an inconsistent page.
-func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
+// Predict implements Classifier. The error is that of an inconsistent page.
+func (m *Model) Predict(_ context.Context, o *Prediction, p *schemas.Page) error {
 	s := m.scratch.Get().(*scratch)
 	defer m.scratch.Put(s)
 	if err := begin(s.reader, p); err != nil {
@@ -119,13 +119,13 @@ func (m *Model) Opine(_ context.Context, o *Opinion, p *schemas.Page) error {
 	return nil
 }
 
-// score sets the opinion on a bag of words.
-func (m *Model) score(o *Opinion, bag *bayes.Bag) {
-	m.judge.opine(o, bag)
+// score sets the prediction for a bag of words.
+func (m *Model) score(o *Prediction, bag *bayes.Bag) {
+	m.judge.predict(o, bag)
 	m.calibration.apply(o)
 }
 
-// fill sets s.bag to the words of the reader that the model knows, in the order of their first occurrence.
+// fill sets s.bag to the words of the reader that are in the model, in the order of their first occurrence.
 func (m *Model) fill(s *scratch) {
 	s.page.read(s.reader, m.words)
 	s.bag.Features, s.bag.Counts = s.page.count(s.words), s.bag.Counts[:0]

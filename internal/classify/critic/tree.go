@@ -218,7 +218,7 @@ func (x *tree) project(bag *bayes.Bag) []bayes.Bag {
 	return bags
 }
 
-func (x *tree) opine(o *Opinion, bag *bayes.Bag) {
+func (x *tree) predict(o *Prediction, bag *bayes.Bag) {
 	bags := x.project(bag)
 	clear(o.Raw)
 	clear(o.scores)

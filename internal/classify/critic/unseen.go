@@ -51,8 +51,8 @@ func (u *unseen) place(url string) (i int, ok bool) {
 	return i, i < u.len() && string(u.url(i)) == url
 }
 
-// find sets the opinion to the posteriors stored for a URL, and reports whether there are any.
-func (u *unseen) find(o *Opinion, url string) bool {
+// find sets the prediction to the posteriors stored for a URL, and reports whether there are any.
+func (u *unseen) find(o *Prediction, url string) bool {
 	i, ok := u.place(url)
 	if !ok {
 		return false

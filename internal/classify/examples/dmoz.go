@@ -85,7 +85,7 @@ func (r *dmoz) place(at int64) Place { return Place{Source: r.name, Unit: "byte"
 func offEnd(s *rdfScanner, name string, in *Intake) error {
 	at := Place{Source: name, Unit: "byte", At: s.at()}
 	if !in.settings.Lossy {
-		return fmt.Errorf("%s: %w; get it anew, or take what there is (lossy)", at, errBrokenOff)
+		return fmt.Errorf("%s: %w; get it again, or take what there is (lossy)", at, errBrokenOff)
 	}
 	in.repair(BrokenOff, at, errBrokenOff.Error())
 	return nil

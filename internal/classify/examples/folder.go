@@ -28,11 +28,11 @@ func ReadFolder(ctx context.Context, dir string, in *Intake) error {
 		return err
 	}
 	defer root.Close()
-	real, err := filepath.EvalSymlinks(dir)
+	realPath, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
 	}
-	f := folder{root: root, real: real, in: in}
+	f := folder{root: root, realPath: realPath, in: in}
 	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
@@ -74,9 +74,9 @@ func reasonOf(err error) string {
 
 // folder is a folder tree being read.
 type folder struct {
-	root *os.Root
-	real string
-	in   *Intake
+	root     *os.Root
+	realPath string
+	in       *Intake
 }
 
 // file adds a file, or counts why it is refused.
@@ -134,11 +134,11 @@ func (f *folder) file(name string, e fs.DirEntry) error {
 
 // target returns the path below the root of the file that a symbolic link leads to.
 func (f *folder) target(name string) (string, error) {
-	real, err := filepath.EvalSymlinks(filepath.Join(f.real, filepath.FromSlash(name)))
+	realPath, err := filepath.EvalSymlinks(filepath.Join(f.realPath, filepath.FromSlash(name)))
 	if err != nil {
 		return "", err
 	}
-	below, err := filepath.Rel(f.real, real)
+	below, err := filepath.Rel(f.realPath, realPath)
 	return filepath.ToSlash(below), err
 }
 

@@ -39,7 +39,7 @@ func KindOf(path string) (Kind, error) {
 		return "", err
 	}
 	if info.IsDir() {
-		if beside(path, contentFile) != "" {
+		if fileIn(path, contentFile) != "" {
 			return DMOZ, nil
 		}
 		return Folder, nil
@@ -69,7 +69,7 @@ func KindOf(path string) (Kind, error) {
 		return "", fmt.Errorf("%s holds a list of JSON objects; one object a line is wanted, without [ and commas", path)
 	case b[0] == '<':
 		if strings.HasPrefix(filepath.Base(name), "structure") {
-			return "", fmt.Errorf("%s says which topics there are, not their pages; give the %s that belongs to it", path, contentFile)
+			return "", fmt.Errorf("%s lists topics, not their pages; give the %s that belongs to it", path, contentFile)
 		}
 		return DMOZ, nil
 	case b[0] == '#', b[0] == '[', isURL(b):
@@ -86,8 +86,8 @@ func isURL(b []byte) bool {
 	return err == nil
 }
 
-// beside returns the path of a file in a folder, plain or compressed; empty where there is none.
-func beside(dir, name string) string {
+// fileIn returns the path of a file in a folder, plain or compressed; empty where there is none.
+func fileIn(dir, name string) string {
 	for _, suffix := range []string{"", ".gz"} {
 		path := filepath.Join(dir, name+suffix)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -105,11 +105,11 @@ func Read(ctx context.Context, path string, kind Kind, in *Intake, open func(pat
 	content, structure := path, ""
 	if kind == DMOZ {
 		dir := filepath.Dir(path)
-		if found := beside(path, contentFile); found != "" {
+		if found := fileIn(path, contentFile); found != "" {
 			content, dir = found, path
 		}
 		if strings.HasPrefix(filepath.Base(content), contentFile) {
-			structure = beside(dir, structureFile)
+			structure = fileIn(dir, structureFile)
 		}
 	}
 	f, err := open(content)
@@ -227,7 +227,7 @@ func OpenThrough(path string, through func(io.Reader) io.Reader) (io.ReadCloser,
 	}
 	r, err := unpack(through(f))
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, fmt.Errorf("%s cannot be unpacked: %w", path, err)
 	}
 	return struct {

@@ -265,7 +265,7 @@ func openMerge(paths []string, memory []record) (*merged, error) {
 func (m *merged) close() {
 	for _, r := range m.runs {
 		if r.file != nil {
-			r.file.Close()
+			_ = r.file.Close()
 		}
 	}
 }
@@ -277,7 +277,7 @@ func (m *merged) advance() error {
 	switch {
 	case errors.Is(err, io.EOF):
 		if r.file != nil {
-			r.file.Close()
+			_ = r.file.Close()
 		}
 		heap.Pop(m)
 		return nil

@@ -155,7 +155,7 @@ func (l *urlList) yaml(r io.Reader, name string) error {
 		return err
 	}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
-		return fmt.Errorf("is not a mapping of topics to lists of URLs")
+		return errors.New("is not a mapping of topics to lists of URLs")
 	}
 	pairs := doc.Content[0].Content
 	for i := 0; i+1 < len(pairs); i += 2 {

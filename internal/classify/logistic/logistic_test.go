@@ -202,7 +202,7 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-func TestPackedSaysAlmostTheSame(t *testing.T) {
+func TestPackedPredictsAlmostTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		examples, classes, features := problem(t)
 		m, err := Fit(t.Context(), examples, Settings{Classes: classes, Features: features, Workers: 1})

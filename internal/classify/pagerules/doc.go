@@ -22,7 +22,7 @@
 // case) in the field: title, description, url and language as they are; text as its words in lower case, in
 // order, separated by one space. With several strings, any of them suffices.
 //
-// Rules are a critic.Judge. Their model file contains the text of the rules, which is compiled when it is read;
+// Rules are a critic.Classifier. Their model file contains the text of the rules, which is compiled when it is read;
 // the format version of the file is that of the language. Regular expressions take time linear in the page, and
 // the total size of their programs is bounded. Single words are found by one table look-up for all rules
 // (docs/decisions/0307).

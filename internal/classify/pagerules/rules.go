@@ -21,7 +21,7 @@ const (
 	maxFile = 1 << 20
 )
 
-// Rules is a critic.Judge. It is safe for concurrent use.
+// Rules is a critic.Classifier. It is safe for concurrent use.
 type Rules struct {
 	name    string
 	source  string
@@ -85,9 +85,9 @@ func (r *Rules) Judge(p *schemas.Page) (class, line int, err error) {
 // Pruned returns nil: every topic of a rule is a class.
 func (r *Rules) Pruned() []taxonomy.Pruned { return nil }
 
-// Opine implements critic.Judge: the class that the rules decide on has 1, all others 0. The error is that of an
+// Predict implements critic.Classifier: the class that the rules decide on has 1, all others 0. The error is that of an
 // inconsistent page.
-func (r *Rules) Opine(_ context.Context, o *critic.Opinion, p *schemas.Page) error {
+func (r *Rules) Predict(_ context.Context, o *critic.Prediction, p *schemas.Page) error {
 	class, _, err := r.Judge(p)
 	if err != nil {
 		return err

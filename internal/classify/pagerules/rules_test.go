@@ -242,8 +242,8 @@ func tokensOf(p *schemas.Page) (words []string) {
 	return words
 }
 
-// TestConditionsAreWhatTheySay compares with conditions that were never text.
-func TestConditionsAreWhatTheySay(t *testing.T) {
+// TestConditionsAgainstNaive compares with conditions that were never text.
+func TestConditionsAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first, second := drawNode(t, 3), drawNode(t, 2)
 		r, err := Parse("x.rules", "B: "+first.text+"\nA: "+second.text)

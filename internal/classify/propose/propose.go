@@ -25,8 +25,8 @@ type Proposal struct {
 	Fits int `json:"fits"`
 }
 
-// Opinions are a critic's posteriors of examples.
-type Opinions struct {
+// Predictions are a critic's posteriors of examples.
+type Predictions struct {
 	classes []string
 	topics  []string
 	members [][]int // the classes of each topic
@@ -36,8 +36,8 @@ type Opinions struct {
 
 // New begins with the critic's posteriors of a page without words: a number for each class. If these do not sum to
 // 1, as those of rules, all classes get the same prior.
-func New(classes []string, empty []float64) *Opinions {
-	o := &Opinions{classes: classes}
+func New(classes []string, empty []float64) *Predictions {
+	o := &Predictions{classes: classes}
 	at := make(map[string]int)
 	for k, class := range classes {
 		for topic := class; topic != ""; topic = topic[:max(0, strings.LastIndexByte(topic, '/'))] {
@@ -62,7 +62,7 @@ func New(classes []string, empty []float64) *Opinions {
 }
 
 // topicsOf sums the posteriors of the classes of each topic.
-func (o *Opinions) topicsOf(posteriors []float64) []float64 {
+func (o *Predictions) topicsOf(posteriors []float64) []float64 {
 	p := make([]float64, len(o.topics))
 	for i, classes := range o.members {
 		for _, k := range classes {
@@ -74,12 +74,12 @@ func (o *Opinions) topicsOf(posteriors []float64) []float64 {
 }
 
 // Add adds the posteriors of an example, in the order of the classes.
-func (o *Opinions) Add(posteriors []float64) { o.pages = append(o.pages, o.topicsOf(posteriors)) }
+func (o *Predictions) Add(posteriors []float64) { o.pages = append(o.pages, o.topicsOf(posteriors)) }
 
 // Rank returns all topics, the best first, ties by name.
-func (o *Opinions) Rank() []Proposal { return o.rank(o.pages) }
+func (o *Predictions) Rank() []Proposal { return o.rank(o.pages) }
 
-func (o *Opinions) rank(pages [][]float64) []Proposal {
+func (o *Predictions) rank(pages [][]float64) []Proposal {
 	list := make([]Proposal, len(o.topics))
 	for i, topic := range o.topics {
 		x := &list[i]
@@ -102,7 +102,7 @@ func (o *Opinions) rank(pages [][]float64) []Proposal {
 
 // Focus returns topics that can be the focus of a crawl for the examples, none below another, and how many
 // examples fit one of them. It is empty if the critic has no such topic.
-func (o *Opinions) Focus() (topics []string, covered int) {
+func (o *Predictions) Focus() (topics []string, covered int) {
 	left := o.pages
 	for len(topics) < mostFocus && len(left) > 0 {
 		best := o.next(left, topics)
@@ -122,7 +122,7 @@ func (o *Opinions) Focus() (topics []string, covered int) {
 }
 
 // next returns the best topic for the remaining examples, given those chosen; -1 where none fits.
-func (o *Opinions) next(left [][]float64, chosen []string) int {
+func (o *Predictions) next(left [][]float64, chosen []string) int {
 	ranked := slices.DeleteFunc(o.rank(left), func(p Proposal) bool {
 		return slices.ContainsFunc(chosen, func(c string) bool { return taxonomy.Within(p.Topic, c) || taxonomy.Within(c, p.Topic) })
 	})

@@ -12,7 +12,7 @@ import (
 
 var classes = []string{"Arts/Dance", "Arts/Music", "Other", "Science/Chemistry", "Science/Physics", "Science/Physics/Optics/Other"}
 
-func opinions(pages ...[]float64) *Opinions {
+func predictions(pages ...[]float64) *Predictions {
 	o := New(classes, []float64{.2, .2, .2, .2, .1, .1})
 	for _, p := range pages {
 		o.Add(p)
@@ -21,7 +21,7 @@ func opinions(pages ...[]float64) *Opinions {
 }
 
 func TestOneClassOfAll(t *testing.T) {
-	o := opinions([]float64{0, 0, .05, .9, .05, 0}, []float64{0, .1, 0, .6, .3, 0}, []float64{.9, 0, 0, .1, 0, 0})
+	o := predictions([]float64{0, 0, .05, .9, .05, 0}, []float64{0, .1, 0, .6, .3, 0}, []float64{.9, 0, 0, .1, 0, 0})
 	best := o.Rank()[0]
 	want := (math.Log(.9) + math.Log(.6) + math.Log(.1)) / 3
 	if best.Topic != "Science/Chemistry" || math.Abs(best.Score-(want-math.Log(.2))) > 1e-12 || best.Fits != 2 || math.Abs(best.Mean-1.6/3) > 1e-12 {
@@ -34,18 +34,18 @@ func TestOneClassOfAll(t *testing.T) {
 }
 
 func TestATopicAboveWhereExamplesAreSpread(t *testing.T) {
-	o := opinions([]float64{0, 0, .05, .9, .05, 0}, []float64{0, 0, .05, 0, .95, 0}, []float64{0, 0, .05, 0, 0, .95}, []float64{0, 0, 0, .5, .5, 0})
+	o := predictions([]float64{0, 0, .05, .9, .05, 0}, []float64{0, 0, .05, 0, .95, 0}, []float64{0, 0, .05, 0, 0, .95}, []float64{0, 0, 0, .5, .5, 0})
 	if topics, covered := o.Focus(); len(topics) != 1 || topics[0] != "Science" || covered != 4 || o.Rank()[0].Topic != "Science" {
 		t.Errorf("%q cover %d; %+v", topics, covered, o.Rank()[:3])
 	}
 }
 
 func TestNothingFits(t *testing.T) {
-	o := opinions([]float64{.2, .2, .2, .2, .1, .1})
+	o := predictions([]float64{.2, .2, .2, .2, .1, .1})
 	if topics, covered := o.Focus(); len(topics) != 0 || covered != 0 {
 		t.Errorf("%q cover %d", topics, covered)
 	}
-	if topics, covered := opinions().Focus(); len(topics) != 0 || covered != 0 || len(opinions().Rank()) != 9 {
+	if topics, covered := predictions().Focus(); len(topics) != 0 || covered != 0 || len(predictions().Rank()) != 9 {
 		t.Errorf("of no examples: %q cover %d", topics, covered)
 	}
 	rules := New([]string{"A"}, []float64{0})
@@ -57,7 +57,7 @@ func TestNothingFits(t *testing.T) {
 
 func TestFocusIsOneThatACrawlTakes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := opinions(rapid.SliceOf(rapid.Custom(func(t *rapid.T) []float64 {
+		o := predictions(rapid.SliceOf(rapid.Custom(func(t *rapid.T) []float64 {
 			p := make([]float64, len(classes))
 			sum := 0.0
 			for i := range p {

@@ -52,7 +52,7 @@ func (d directory) explain(kind, topic string) error {
 	if len(have) > show {
 		have, more = have[:show], fmt.Sprintf(" and %d more", len(have)-show)
 	}
-	return fmt.Errorf("%s topic %q is unknown to the critic; it knows %s%s%s", kind, topic, strings.Join(have, ", "), more, guess)
+	return fmt.Errorf("%s topic %q is unknown to the critic; its topics are %s%s%s", kind, topic, strings.Join(have, ", "), more, guess)
 }
 
 // deepest returns the deepest part of a name that exists, and what is directly below it.

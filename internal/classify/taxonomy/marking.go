@@ -173,7 +173,7 @@ func (m Marking) Apply(c Change) (Marking, error) {
 	}
 	next.Weights = Marking{Weights: c.Weights}.clean().Weights
 	for topic, w := range m.Weights {
-		if _, anew := next.Weights[topic]; !anew && slices.Contains(next.Good, topic) {
+		if _, isNew := next.Weights[topic]; !isNew && slices.Contains(next.Good, topic) {
 			next.Weights[topic] = w
 		}
 	}

@@ -41,7 +41,7 @@ func TestWeighRefuses(t *testing.T) {
 	}{
 		{Marking{}, []string{"no focus topic is named"}},
 		{Marking{Good: []string{"Chemistry"}}, []string{`focus topic "Chemistry" is unknown`, `did you mean "Science/Chemistry"?`}},
-		{Marking{Good: []string{"Science/Chemisrty"}}, []string{`did you mean "Science/Chemistry"?`, "it knows Science/Chemistry, Science/Other, Science/Physics"}},
+		{Marking{Good: []string{"Science/Chemisrty"}}, []string{`did you mean "Science/Chemistry"?`, "its topics are Science/Chemistry, Science/Other, Science/Physics"}},
 		{Marking{Good: []string{"SPORTS"}}, []string{`did you mean "Sports"?`}},
 		{Marking{Good: []string{"Sprots"}}, []string{`did you mean "Sports"?`}},
 		{Marking{Good: []string{"Science/Chemistry/Salts"}}, []string{"was pruned", `topic "Science/Chemistry" took them`}},

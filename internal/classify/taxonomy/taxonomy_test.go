@@ -257,9 +257,9 @@ func TestFocus(t *testing.T) {
 		{[]string{"Science/Chemistry/Acids", "Home", "Sports"}, nil, []string{
 			`"Science/Chemistry/Acids" was pruned: 2 examples`, `"Science/Chemistry" took them`,
 			`"Home" was pruned: 1 examples`, "no topic above it stayed",
-			`"Sports" is unknown to the critic; it knows Arts, Other, Science, Sciences`,
+			`"Sports" is unknown to the critic; its topics are Arts, Other, Science, Sciences`,
 		}},
-		{[]string{"Science/Biology/Birds"}, nil, []string{"it knows Science/Chemistry, Science/Other, Science/Physics"}},
+		{[]string{"Science/Biology/Birds"}, nil, []string{"its topics are Science/Chemistry, Science/Other, Science/Physics"}},
 		{[]string{"Arts/Dance"}, nil, []string{`nothing lies below "Arts"`}},
 	} {
 		in, err := Focus(classes, pruned, c.names)

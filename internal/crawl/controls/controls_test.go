@@ -22,7 +22,7 @@ func record(t testing.TB, crawl string, revision uint64, critic string) []byte {
 func TestNewestRevisionCounts(t *testing.T) {
 	b := New()
 	if b.Look("a") != nil {
-		t.Error("an empty book knows a crawl")
+		t.Error("an empty cache has a crawl")
 	}
 	for _, r := range []struct {
 		revision uint64
@@ -37,7 +37,7 @@ func TestNewestRevisionCounts(t *testing.T) {
 		}
 	}
 	if err := b.Take([]byte("0"), record(t, "0", 1, "")); err != nil || !slices.Equal(b.Crawls(), []string{"0", "a"}) {
-		t.Errorf("the book has %v (%v)", b.Crawls(), err)
+		t.Errorf("the cache has %v (%v)", b.Crawls(), err)
 	}
 	if err := b.Take([]byte("a"), nil); err != nil || b.Look("a") != nil || !slices.Equal(b.Crawls(), []string{"0"}) {
 		t.Errorf("after a tombstone: %v, %v", b.Look("a"), err)
@@ -64,7 +64,7 @@ func FuzzTake(f *testing.F) {
 	})
 }
 
-func TestSubscribersAreTold(t *testing.T) {
+func TestSubscribersAreNotified(t *testing.T) {
 	b := New()
 	taken, cancel := b.Subscribe()
 	for revision := range uint64(3) { // notified once, as no value was received

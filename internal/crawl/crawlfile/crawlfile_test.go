@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"forager/internal/platform/strictyaml"
-	"forager/internal/rank/rank"
+	"forager/internal/rank/policy"
 	"forager/schemas"
 )
 
@@ -67,7 +67,7 @@ func TestWholeFile(t *testing.T) {
 		t.Errorf("politeness: %v", ctl.GetPoliteness())
 	}
 	if ctl.GetWeights()["Science"] != .5 || len(ctl.GetBad()) != 1 || len(ctl.GetShadows()) != 1 || ctl.GetShadows()[0] != "other" {
-		t.Errorf("judged by weights %v, without %v, beside %v", ctl.GetWeights(), ctl.GetBad(), ctl.GetShadows())
+		t.Errorf("judged by weights %v, without %v, shadows %v", ctl.GetWeights(), ctl.GetBad(), ctl.GetShadows())
 	}
 	if s := ctl.GetScope(); s.GetHosts()[0] != "example.org" || s.GetPrefixes()[0] != "http://example.org/" || s.GetHostCap() != 9 {
 		t.Errorf("scope: %v", s)
@@ -166,9 +166,17 @@ func TestEveryNamedRankerIsAPolicyOrTheMixture(t *testing.T) {
 			if p.GetName() != arms[i] {
 				t.Errorf("%s: arm %d is %s", name, i, p.GetName())
 			}
-			if _, err := rank.New(p, 0); err != nil {
+			if _, err := policy.New(p, 0); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	}
+}
+
+func TestComparatorsAreRefused(t *testing.T) {
+	for _, name := range []string{"interest", "soft-focus+tag-bandit", "fish-search", "random+shark-search", "rennie-mccallum"} {
+		if _, err := Rank(name); err == nil || !strings.Contains(err.Error(), "is a comparator of the laboratory: run it by forager-lab experiment") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -192,7 +200,7 @@ func TestRankersWithGuides(t *testing.T) {
 		"twice":                                                {"mine+mine", map[string]string{"mine": "x"}},
 	} {
 		if r, err := RankBy(c.ranker, c.guides); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, %v; want one that says %q", c.ranker, r, err, says)
+			t.Errorf("%s: %v, %v; want one with %q", c.ranker, r, err, says)
 		}
 	}
 	for _, name := range Guides {

@@ -34,7 +34,7 @@ func (c *Crawl) guided(r *strictyaml.Report, f *File) {
 	case b.Ration == 0:
 		r.Problem("backlinks.ration", "is missing; how many queries may there be?")
 	case len(guided) == 0:
-		r.Problem("backlinks", "a guide with layers says which pages are targets, and %s ranks by none", f.Ranker)
+		r.Problem("backlinks", "a guide with layers defines which pages are targets, and %s ranks by none", f.Ranker)
 	default:
 		c.Control.Backlinks = &schemas.BacklinkSource{Source: b.Source, Ration: b.Ration}
 	}

@@ -41,16 +41,13 @@ func topicGate(a schemas.GateAction) *schemas.Gate {
 //   - in-links: the number of known links to v, most first (Cho, Garcia-Molina & Page 1998)
 //   - soft-focus-distilled: soft focus, and before everything else the targets of the best hubs among the
 //     pages fetched so far (1999; stage distill)
-//   - interest: the product of interest ratios of content, URL, in-links and siblings, learned in the crawl (Aggarwal,
-//     Al-Garawi & Yu 2001; package interest)
-//   - tag-bandit: a bandit whose arms are groups of links with similar tag paths (SB-CLASSIFIER 2025; package tagbandit)
 //   - mixture: Arms, of which one is drawn before each dispatch by the relevance that it has brought
 //
 // Any of them but the last, with "+" between them, are the arms of another mixture.
 var Rankers = []string{
 	"unfocused", "random", "soft-focus", "soft-focus-frozen", "hard-focus", "hard-defer",
 	"apprentice", "apprentice-gated", "gate-fifo", "gate-random",
-	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links", "soft-focus-distilled", "interest", "tag-bandit",
+	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links", "soft-focus-distilled",
 	mixture,
 }
 
@@ -65,11 +62,10 @@ var Arms = []string{"anchor-soft-focus", "tiered-soft-focus", "apprentice-gated"
 //   - context-graph: layer of u, then likelihood (2000); focused-2000: likelihood of layer 0 (2000 §4)
 //   - best-first-cosine: the largest cosine of u to a target (2008 §4.2)
 //   - memm-marginal, memm-viterbi, memm-states: distance along the path (2008)
-//   - fish-search, shark-search, rennie-mccallum: comparators
 //   - link-predicate: the scores of links by an HTTP service
 var Guides = []string{
 	"context-graph", "focused-2000", "best-first-cosine", "memm-marginal", "memm-viterbi", "memm-states",
-	"fish-search", "shark-search", "rennie-mccallum", "link-predicate",
+	"link-predicate",
 }
 
 // Ranking is what a ranker sets in a control record.
@@ -203,10 +199,8 @@ func Policy(name string) (*schemas.Policy, error) {
 		p.Ranker, p.Combine = schemas.Ranker_RANKER_UNFOCUSED, schemas.Combine_COMBINE_COUNT
 	case "soft-focus-distilled":
 		p.Ranker, p.Raise = schemas.Ranker_RANKER_SOFT_FOCUS, true
-	case "interest":
-		p.Ranker = schemas.Ranker_RANKER_INTEREST
-	case "tag-bandit":
-		p.Ranker = schemas.Ranker_RANKER_TAG_BANDIT
+	case "interest", "tag-bandit", "fish-search", "shark-search", "rennie-mccallum":
+		return nil, fmt.Errorf("%s is a comparator of the laboratory: run it by forager-lab experiment; rankers of crawls: %s", name, strings.Join(Rankers, ", "))
 	case mixture:
 		return nil, fmt.Errorf("mixture is no arm of another one; name its arms: %s", strings.Join(Arms, "+"))
 	default:

@@ -44,7 +44,7 @@ type Lead struct {
 	shards []standing
 }
 
-// standing is what Lead knows of a shard.
+// standing is the state of a shard as Lead has it.
 type standing struct {
 	// report is the newest, of reportEpoch and reportSequence; nil before the first that follows a note of
 	// this Lead.

@@ -378,6 +378,6 @@ func TestAShardReportsSeldom(t *testing.T) {
 		t.Error("a shard whose lease is used up waits")
 	}
 	if due, _ := NewMember(1).Due(&schemas.ShardReport{}, true, now); due {
-		t.Error("a report that nobody has asked for is due")
+		t.Error("a report that was not requested is due")
 	}
 }

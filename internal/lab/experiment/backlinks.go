@@ -8,7 +8,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"forager/internal/rank/guide"
-	"forager/internal/rank/localguide"
+	"forager/internal/rank/pageguide"
 	"forager/schemas"
 )
 
@@ -52,16 +52,16 @@ const rationShare = .1
 func (g *Ground) ration(share float64) uint64 { return max(1, uint64(share*float64(g.task.Budget))) }
 
 // asking prepares a context graph that queries an index of some coverage for the parents of targets.
-func asking(coverage float64) func(*Run, preparation) error {
-	return func(r *Run, p preparation) error {
+func asking(coverage float64) func(context.Context, *Run, preparation) error {
+	return func(ctx context.Context, r *Run, p preparation) error {
 		r.Backlinks, r.Ration = engine{r.Ground, coverage}, r.Ground.ration(rationShare)
-		return layered(r, p)
+		return layered(ctx, r, p)
 	}
 }
 
 // layered makes a run rank by the guide of context-graph.
-func layered(r *Run, p preparation) error {
-	t, err := r.Ground.guide("context-graph", fromGraph(localguide.ContextGraph))
+func layered(ctx context.Context, r *Run, p preparation) error {
+	t, err := r.Ground.guide(ctx, "context-graph", fromGraph(pageguide.ContextGraph))
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,9 @@ func layered(r *Run, p preparation) error {
 }
 
 // byPages makes a run order pages.
-func byPages(prepare func(*Run, preparation) error) func(*Run, preparation) error {
-	return func(r *Run, p preparation) error {
+func byPages(prepare func(context.Context, *Run, preparation) error) func(context.Context, *Run, preparation) error {
+	return func(ctx context.Context, r *Run, p preparation) error {
 		r.Policies[0].Expand = schemas.Expand_EXPAND_PAGE
-		return prepare(r, p)
+		return prepare(ctx, r, p)
 	}
 }

@@ -168,11 +168,14 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 			if running.Err() != nil {
 				return nil
 			}
-			r, spent, err := b.timed(&jobs[i])
+			r, spent, err := b.timed(running, &jobs[i])
 			mu.Lock()
 			defer mu.Unlock()
 			done++
 			remaining.made(jobs[i].Task)
+			if err != nil && running.Err() != nil {
+				return nil
+			}
 			if err != nil {
 				results[i].Failed = err.Error()
 				failed = append(failed, err)
@@ -226,11 +229,11 @@ func (b *Bench) known(j Job) *Result {
 }
 
 // timed runs a job and returns the CPU time that it took.
-func (b *Bench) timed(j *Job) (*Result, time.Duration, error) {
+func (b *Bench) timed(ctx context.Context, j *Job) (*Result, time.Duration, error) {
 	runtime.LockOSThread() // the CPU time is that of the thread
 	defer runtime.UnlockOSThread()
 	begun := threadTime()
-	r, err := b.try(j)
+	r, err := b.try(ctx, j)
 	return r, threadTime() - begun, err
 }
 
@@ -286,9 +289,9 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func (b *Bench) try(j *Job) (*Result, error) {
+func (b *Bench) try(ctx context.Context, j *Job) (*Result, error) {
 	g := b.Grounds[j.Task]
-	run, err := g.Run(j.Variant.Ranker, j.Draw, j.Seed, j.Variant.Learning)
+	run, err := g.Run(ctx, j.Variant.Ranker, j.Draw, j.Seed, j.Variant.Learning)
 	if err != nil {
 		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
 	}
@@ -296,7 +299,7 @@ func (b *Bench) try(j *Job) (*Result, error) {
 		run.Ration = g.ration(share)
 	}
 	run.Untaught = true
-	c, err := run.Crawl()
+	c, err := run.Crawl(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
 	}
@@ -323,22 +326,22 @@ func KnowRanker(name string) error {
 }
 
 // Try runs one crawl of the task: the seeds of a draw with a named ranker. seed is that of random orders.
-func (g *Ground) Try(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
-	return g.TryOver(nil, ranker, draw, seed, learning)
+func (g *Ground) Try(ctx context.Context, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
+	return g.TryOver(ctx, nil, ranker, draw, seed, learning)
 }
 
 // TryOver is Try over a network; nil = one request after the other.
-func (g *Ground) TryOver(n *Network, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
-	run, err := g.Run(ranker, draw, seed, learning)
+func (g *Ground) TryOver(ctx context.Context, n *Network, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
+	run, err := g.Run(ctx, ranker, draw, seed, learning)
 	if err != nil {
 		return nil, err
 	}
 	run.Network = n
-	return run.Crawl()
+	return run.Crawl(ctx)
 }
 
-// Run returns the crawl of Try without running it.
-func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Learning) (*Run, error) {
+// Run returns the crawl of Try without running it, its guides trained.
+func (g *Ground) Run(ctx context.Context, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Run, error) {
 	if err := g.refuses(ranker, learning); err != nil {
 		return nil, err
 	}
@@ -353,10 +356,10 @@ func (g *Ground) Run(ranker string, draw int, seed uint64, learning *schemas.Lea
 		Ground: g, Seeds: g.task.Seeds[draw], Policies: ranking.Policies, Mixture: ranking.Mixture,
 		Learning: learning, RandomSeed: seed,
 	}
-	try := func(ranker string) (*Crawl, error) { return g.Try(ranker, draw, seed, learning) }
+	try := func(ranker string) (*Crawl, error) { return g.Try(ctx, ranker, draw, seed, learning) }
 	for _, p := range run.Policies {
 		if f := furtherBy(p.GetName()); f != nil {
-			if err := f.prepare(run, preparation{p.GetName(), p, try}); err != nil {
+			if err := f.prepare(ctx, run, preparation{p.GetName(), p, try}); err != nil {
 				return nil, err
 			}
 		}

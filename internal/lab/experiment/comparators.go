@@ -1,43 +1,88 @@
 package experiment
 
 import (
+	"context"
 	"math"
 
+	"forager/internal/frontier"
+	"forager/internal/lab/comparators/intelligentcrawler"
+	"forager/internal/lab/comparators/qlearning"
+	"forager/internal/lab/comparators/sharksearch"
+	"forager/internal/lab/comparators/tagbandit"
 	"forager/internal/rank/guide"
-	"forager/internal/rank/qvalue"
-	"forager/internal/rank/shark"
+	"forager/schemas"
 )
 
-// fish queries the words with the largest weights for the task's focus, as sharks do.
-func fish(g *Ground) (guide.Guide, error) {
-	q, err := shark.NewQuery(g.model, []string{g.task.FocusClass})
-	if err != nil {
-		return nil, err
-	}
-	return shark.NewFish(q, shark.DefaultFish)
+// interest ranks by interest ratios (Aggarwal, Al-Garawi & Yu 2001).
+func interest(_ context.Context, r *Run, p preparation) error {
+	words := make(map[string][]uint32)
+	r.Read = append(r.Read, func(rec *schemas.LinkFound, page *schemas.Page) (err error) {
+		words[rec.GetUrl()], err = intelligentcrawler.Words(page)
+		return err
+	})
+	p.learn(r, func() frontier.Learner {
+		return intelligentcrawler.New(!r.Ground.task.LabelsFromURL, func(url string) []uint32 { return words[url] })
+	})
+	return nil
 }
 
-func sharks(g *Ground) (guide.Guide, error) {
-	q, err := shark.NewQuery(g.model, []string{g.task.FocusClass})
+// unknownInFlight is the number of requests in flight that a bandit expects if the window is found by trying.
+const unknownInFlight = 32
+
+// bandit ranks by a bandit over groups of links with similar tag paths (Gauquier, Manolescu & Senellart 2025).
+func bandit(_ context.Context, r *Run, p preparation) error {
+	paths := make(map[string]map[string][]uint32)
+	r.Read = append(r.Read, func(rec *schemas.LinkFound, page *schemas.Page) error {
+		of := make(map[string][]uint32)
+		for _, l := range page.GetLinks() {
+			of[l.GetUrl()] = l.GetTagPath()
+		}
+		paths[rec.GetUrl()] = of
+		return nil
+	})
+	p.learn(r, func() frontier.Learner {
+		inFlight := int(r.control().GetWindow())
+		if inFlight == 0 {
+			inFlight = unknownInFlight
+		}
+		return tagbandit.New(r.RandomSeed, inFlight, func(url string) map[string][]uint32 { return paths[url] })
+	})
+	return nil
+}
+
+// fish queries the words with the largest weights for the task's focus, as sharks do.
+func fish(_ context.Context, g *Ground) (guide.Guide, error) {
+	q, err := sharksearch.NewQuery(g.model, []string{g.task.FocusClass})
 	if err != nil {
 		return nil, err
 	}
-	return shark.NewShark(q, shark.Default)
+	return sharksearch.NewFish(q, sharksearch.DefaultFish)
+}
+
+func sharks(_ context.Context, g *Ground) (guide.Guide, error) {
+	q, err := sharksearch.NewQuery(g.model, []string{g.task.FocusClass})
+	if err != nil {
+		return nil, err
+	}
+	return sharksearch.NewShark(q, sharksearch.Default)
 }
 
 // worth is trained on the values of links in the lessons.
-func worth(g *Ground) (guide.Guide, error) {
+func worth(_ context.Context, g *Ground) (guide.Guide, error) {
 	l, err := g.lessons()
 	if err != nil {
 		return nil, err
 	}
-	s := qvalue.Default
+	s := qlearning.Default
 	s.Words = g.model.Cut()
-	values, err := qvalue.Values(l.children(), l.targets, s.Gamma)
+	values, err := qlearning.Values(l.children(), l.targets, s.Gamma)
 	if err != nil {
 		return nil, err
 	}
-	var pages []qvalue.Lesson
+	training, err := qlearning.NewTraining(s)
+	if err != nil {
+		return nil, err
+	}
 	for i, p := range l.pages {
 		if len(l.links[i]) == 0 {
 			continue // or it asks not to follow its links
@@ -46,7 +91,7 @@ func worth(g *Ground) (guide.Guide, error) {
 		if err != nil {
 			return nil, err
 		}
-		lesson := qvalue.Lesson{Page: parsed}
+		lesson := qlearning.Lesson{Page: parsed}
 		for _, to := range l.links[i] {
 			q := math.NaN()
 			if to >= 0 {
@@ -54,7 +99,9 @@ func worth(g *Ground) (guide.Guide, error) {
 			}
 			lesson.Q = append(lesson.Q, q)
 		}
-		pages = append(pages, lesson)
+		if err := training.Add(lesson); err != nil {
+			return nil, err
+		}
 	}
-	return qvalue.Train(pages, s)
+	return training.Model()
 }

@@ -134,7 +134,7 @@ func TestRewardsAreLearntElsewhere(t *testing.T) {
 func TestArmsOfAnyKind(t *testing.T) {
 	g := ground(t, worldtest.Random(21, 150))
 	name := "tiered-soft-focus+context-graph+memm-viterbi+rennie-mccallum+interest+tag-bandit"
-	run, err := g.Run(name, 0, 1, Variants([]string{name}, nil)[0].Learning)
+	run, err := g.Run(t.Context(), name, 0, 1, Variants([]string{name}, nil)[0].Learning)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestArmsOfAnyKind(t *testing.T) {
 	}
 	chosen := make(map[string]int)
 	run.Keep = true
-	c, err := run.Crawl()
+	c, err := run.Crawl(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestArmsOfAnyKind(t *testing.T) {
 		t.Errorf("arms that chose: %v", chosen)
 	}
 	for name, want := range map[string]string{
-		"random+oracle":             "oracle is no arm of a mixture: it knows what no crawler does",
+		"random+oracle":             "oracle is no arm of a mixture: it reads what no crawler can",
 		"random+apprentice-recall":  "apprentice-recall is no arm of a mixture: it sets what all arms learn from",
 		"random+psychic":            `no ranker "psychic"`,
 		"random+mixture":            "mixture is no arm of another one",

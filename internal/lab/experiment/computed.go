@@ -65,14 +65,6 @@ func reads(ranker string) bool {
 	return err == nil && schemas.Learns(&schemas.CrawlControl{Policies: ranking.Policies})
 }
 
-// size returns that of the body of a judged page, bytes.
-func (g *Ground) size(url string) int {
-	if v, ok := g.made.Load(url); ok {
-		return v.(*verdict).size
-	}
-	return g.web.pages[url].size
-}
-
 // parsed returns a delivered page; on a computed web it is made again.
 func (g *Ground) parsed(url string) (*schemas.Page, error) {
 	parsed, _, err := g.read(g.web.pages[url])

@@ -46,7 +46,7 @@ func TestComputedWebsAreCrawledAsStoredOnes(t *testing.T) {
 		if !f.kept {
 			continue
 		}
-		if _, err := computed.Try(ranker, 0, 0, &schemas.Learning{}); err == nil || !strings.Contains(err.Error(), ranker) {
+		if _, err := computed.Try(t.Context(), ranker, 0, 0, &schemas.Learning{}); err == nil || !strings.Contains(err.Error(), ranker) {
 			t.Errorf("%s on a computed web: %v", ranker, err)
 		}
 	}

@@ -3,7 +3,7 @@ package experiment
 import (
 	"slices"
 
-	"forager/internal/measure/harvest"
+	"forager/internal/lab/measure"
 	"forager/internal/web/weburl"
 )
 
@@ -11,7 +11,7 @@ import (
 type Course struct {
 	// After 0, 1, … 100 % of the budget (rounded down to pages): targets found; loss rate, [0,1], 0 while no page counts;
 	// requests made; bytes of the pages' bodies. After an early end the targets found stay the same, and the loss
-	// continues, as in package harvest.
+	// continues, as in package measure.
 	Found    []int     `json:"found,omitempty"`
 	LossRate []float64 `json:"loss_rate,omitempty"`
 	Requests []uint64  `json:"requests,omitempty"`
@@ -64,12 +64,12 @@ func bytesOf(c *Crawl) uint64 {
 }
 
 // Curve returns the measures of a crawl after each page.
-func (g *Ground) Curve(c *Crawl) *harvest.Curve {
-	pages := make([]harvest.Page, len(c.Steps))
+func (g *Ground) Curve(c *Crawl) *measure.Curve {
+	pages := make([]measure.Page, len(c.Steps))
 	for i, s := range c.Steps {
-		pages[i] = harvest.Page{Relevance: s.Raw, Target: s.Target, Ignored: !s.Counted}
+		pages[i] = measure.Page{Relevance: s.Raw, Target: s.Target, Ignored: !s.Counted}
 	}
-	return harvest.NewCurve(pages, int(g.task.Budget), len(g.targets))
+	return measure.NewCurve(pages, int(g.task.Budget), len(g.targets))
 }
 
 // Reaching returns the pages that a crawl delivered and the redirects in scope that lead to them, sorted, for Run.Within of

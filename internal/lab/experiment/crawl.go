@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"time"
@@ -9,11 +10,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/frontier"
+	"forager/internal/judging"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/backlink"
+	"forager/internal/rank/contextretrain"
 	"forager/internal/rank/guide"
-	"forager/internal/rank/rank"
-	"forager/internal/rank/renewal"
+	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -67,7 +69,11 @@ type Run struct {
 	// Distiller of policies that raise; nil is all defaults.
 	Distiller *schemas.Distiller
 	// Rankers override policies by name (oracles).
-	Rankers map[string]rank.Ranker
+	Rankers map[string]policy.Ranker
+	// Learners make rankers that learn from verdicts, by policy; Read is called with each page delivered and its verdict,
+	// before that is applied.
+	Learners map[string]func() frontier.Learner
+	Read     []func(rec *schemas.LinkFound, page *schemas.Page) error
 	// Guides of the policies, by version.
 	Guides map[string]guide.Guide
 	// Renewal is that of the control record; Renewals are guides that are retrained in another way.
@@ -116,8 +122,8 @@ func (r *Run) control() *schemas.CrawlControl {
 // rescoreStep is the number of entries scored at a time after a new model.
 const rescoreStep = 4096
 
-// Crawl runs the crawl.
-func (r *Run) Crawl() (*Crawl, error) {
+// Crawl runs the crawl, until ctx ends.
+func (r *Run) Crawl(ctx context.Context) (*Crawl, error) {
 	c, err := r.begin()
 	if err != nil {
 		return nil, err
@@ -126,11 +132,11 @@ func (r *Run) Crawl() (*Crawl, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.apply(schemas.SeedPage(c.ctl.Crawl, seeds)); err != nil {
+	if err := c.apply(ctx, schemas.SeedPage(c.ctl.Crawl, seeds)); err != nil {
 		return nil, err
 	}
 	if r.Network != nil {
-		return c.overlap(r.Network)
+		return c.overlap(ctx, r.Network)
 	}
 	for {
 		c.now = c.now.Add(time.Second)
@@ -141,7 +147,7 @@ func (r *Run) Crawl() (*Crawl, error) {
 		if len(requests) == 0 {
 			return c.finish()
 		}
-		if err := c.fetch(requests[0]); err != nil {
+		if err := c.fetch(ctx, requests[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -156,10 +162,11 @@ type crawling struct {
 	learner  apprentice.Learner
 	hubs     *hubs                  // nil if no policy raises what they link to
 	guides   map[string]guide.Guide // by version
+	judge    judging.Judge
 	own      own
 	renewals []renewing
 	// fetched are the training data of the crawl's guide, knownTargets the number of targets of the last one.
-	fetched      *renewal.Pages
+	fetched      *contextretrain.Pages
 	knownTargets uint64
 	now          time.Time
 	crawl        Crawl
@@ -182,11 +189,12 @@ func (r *Run) begin() (*crawling, error) {
 		return nil, err
 	}
 	maps.Copy(c.guides, r.Guides)
+	c.judge = newJudge(c)
 	c.own = own{met: make(map[string]bool), targets: make(map[string]bool)}
 	for i := range r.Renewals {
 		c.renewals = append(c.renewals, renewing{Renewal: &r.Renewals[i]})
 	}
-	if c.fetched, err = renewal.Open(frontier.NewMemory(), []byte("pages")); err != nil {
+	if c.fetched, err = contextretrain.Open(frontier.NewMemory(), []byte("pages")); err != nil {
 		return nil, err
 	}
 	if c.shard, err = frontier.Open(frontier.NewMemory(), c.ctl.Crawl, 0); err != nil {
@@ -210,7 +218,7 @@ func (r *Run) begin() (*crawling, error) {
 // configure gives the frontier a control record of the crawl.
 func (c *crawling) configure(ctl *schemas.CrawlControl) error {
 	c.ctl = ctl
-	return c.shard.Configure(ctl, c.scope, frontier.Options{Epoch: 1, Rankers: c.run.Rankers, Features: c.features()})
+	return c.shard.Configure(ctl, c.scope, frontier.Options{Epoch: 1, Rankers: c.run.Rankers, Learners: c.run.Learners, Features: c.features()})
 }
 
 // untaught reports whether leaps train nothing.
@@ -236,21 +244,24 @@ func (c *crawling) publish(version string, pages uint64) error {
 }
 
 // fetch computes the verdict on a request as the stages after the frontier would.
-func (c *crawling) fetch(request *schemas.FetchRequest) error {
+func (c *crawling) fetch(ctx context.Context, request *schemas.FetchRequest) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	g := c.run.Ground
-	rec, err := g.verdict(request, c.ctl)
+	rec, size, err := g.verdict(ctx, request, c.ctl)
 	if err != nil {
 		return err
 	}
-	if err := c.document(rec); err != nil {
+	if err := c.guide(ctx, rec); err != nil {
 		return err
 	}
-	if err := c.guide(request, rec); err != nil {
+	if err := c.read(rec); err != nil {
 		return err
 	}
 	c.requests++
 	if u := rec.GetUrl(); rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
-		c.bytes += uint64(g.size(u))
+		c.bytes += uint64(size)
 		c.crawl.Steps = append(c.crawl.Steps, Step{
 			URL: u, Raw: rec.GetJudgement().GetRaw(), Tempered: rec.GetJudgement().GetTempered(), Calibrated: rec.GetJudgement().GetCalibrated(),
 			Target: g.targets[u], Counted: g.counted(u), Score: request.GetScore(), Model: request.GetModel(),
@@ -259,11 +270,29 @@ func (c *crawling) fetch(request *schemas.FetchRequest) error {
 		queries := uint64(rec.GetJudgement().GetBacklinks().GetQueries())
 		c.requests, c.crawl.Queries = c.requests+queries, c.crawl.Queries+queries
 	}
-	return c.apply(rec)
+	return c.apply(ctx, rec)
+}
+
+// read passes a delivered page to the functions that read pages.
+func (c *crawling) read(rec *schemas.LinkFound) error {
+	if rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED || len(c.run.Read) == 0 {
+		return nil
+	}
+	g := c.run.Ground
+	page, _, err := g.read(g.web.pages[rec.GetUrl()])
+	if err != nil {
+		return err
+	}
+	for _, read := range c.run.Read {
+		if err := read(rec, page); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // apply gives the frontier a verdict, and the learner the settled leaps.
-func (c *crawling) apply(rec *schemas.LinkFound) error {
+func (c *crawling) apply(ctx context.Context, rec *schemas.LinkFound) error {
 	effects, err := c.shard.Apply(rec, c.now)
 	if err != nil {
 		return err
@@ -276,13 +305,13 @@ func (c *crawling) apply(rec *schemas.LinkFound) error {
 			return err
 		}
 	}
-	if err := c.hubs.observe(c.shard, rec); err != nil {
+	if err := c.hubs.observe(ctx, c.shard, rec); err != nil {
 		return err
 	}
-	if err := c.renewOwn(rec); err != nil {
+	if err := c.renewOwn(ctx, rec); err != nil {
 		return err
 	}
-	if err := c.renew(rec); err != nil {
+	if err := c.renew(ctx, rec); err != nil {
 		return err
 	}
 	for more := true; more; {
@@ -319,7 +348,7 @@ func (c *crawling) settle(leap *schemas.LeapSettled) error {
 func (c *crawling) finish() (*Crawl, error) {
 	reason, ok := c.shard.Finished()
 	if !ok {
-		return nil, fmt.Errorf("the crawl stands still after %d pages: %v", len(c.crawl.Steps), c.shard.Status(c.now))
+		return nil, fmt.Errorf("the crawl makes no progress after %d pages: %v", len(c.crawl.Steps), c.shard.Status(c.now))
 	}
 	c.crawl.EndReason, c.crawl.Learnt = reason, c.learner
 	c.crawl.Requests = c.shard.Status(c.now).GetRequests()

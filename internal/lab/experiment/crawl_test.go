@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"forager/internal/frontier"
 	"forager/internal/lab/experiment/worldtest"
 	"forager/schemas"
 )
@@ -43,7 +44,7 @@ func TestSameCrawlAgain(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for k := range work {
-				c, err := other.Try(k.ranker, k.draw, k.seed, &schemas.Learning{DMax: 5})
+				c, err := other.Try(t.Context(), k.ranker, k.draw, k.seed, &schemas.Learning{DMax: 5})
 				if err != nil {
 					t.Errorf("%v: %v", k, err)
 					continue
@@ -180,7 +181,7 @@ func TestTopicFeaturesOfOneRankerOnly(t *testing.T) {
 		if r == "apprentice-topics" {
 			run.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
 		}
-		c, err := run.Crawl()
+		c, err := run.Crawl(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,11 +212,11 @@ func TestRunRefuses(t *testing.T) {
 		"policy": {Run{Seeds: g.task.Seeds[0], Policies: []*schemas.Policy{{Name: "p"}}}, "unknown ranker"},
 	} {
 		c.run.Ground = g
-		if _, err := c.run.Crawl(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := c.run.Crawl(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := g.Try("best", 0, 0, nil); err == nil || !strings.Contains(err.Error(), `no ranker "best"`) {
+	if _, err := g.Try(t.Context(), "best", 0, 0, nil); err == nil || !strings.Contains(err.Error(), `no ranker "best"`) {
 		t.Errorf("a ranker that is none: %v", err)
 	}
 }
@@ -265,7 +266,7 @@ func TestBench(t *testing.T) {
 	full := errors.New("full")
 	b.Done = func(Job, *Result, time.Duration, int, int) error { return full }
 	if _, err := b.Run(context.Background()); !errors.Is(err, full) {
-		t.Errorf("whoever is told fails: %v", err)
+		t.Errorf("the callback fails: %v", err)
 	}
 	for name, c := range map[string]*Bench{
 		"no draw 2":        {Tasks: tasks, Draws: []int{2}, Variants: Variants([]string{"random"}, nil), Grounds: grounds},
@@ -314,12 +315,12 @@ func TestARunThatFailsEndsNoOther(t *testing.T) {
 func TestUntaught(t *testing.T) {
 	g := ground(t, worldtest.Random(7, 60))
 	for _, ranker := range []string{"soft-focus", "smooth-soft-focus+hard-defer", "apprentice", "soft-focus+apprentice"} {
-		run, err := g.Run(ranker, 0, 0, &schemas.Learning{DMax: 5})
+		run, err := g.Run(t.Context(), ranker, 0, 0, &schemas.Learning{DMax: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
 		run.Untaught = true
-		got, err := run.Crawl()
+		got, err := run.Crawl(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,7 +329,7 @@ func TestUntaught(t *testing.T) {
 			t.Errorf("%s: another course than that of a crawl that teaches", ranker)
 		}
 		if run.Keep = true; ranker == "apprentice" { // whose leaps all have their features then
-			kept, err := run.Crawl()
+			kept, err := run.Crawl(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -342,5 +343,31 @@ func TestUntaught(t *testing.T) {
 		if taught := got.Learnt.Leaps() > 0; taught != strings.Contains(ranker, "apprentice") {
 			t.Errorf("%s: taught is %v", ranker, taught)
 		}
+	}
+}
+
+// TestContextEndsCrawlsAndTraining: a training that was ended is begun again by the next run.
+func TestContextEndsCrawlsAndTraining(t *testing.T) {
+	g := ground(t, worldtest.Random(7, 60))
+	ctx, stop := context.WithCancel(t.Context())
+	run, err := g.Run(ctx, Baseline, 0, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := 0
+	run.Observe = func(*frontier.Shard, string) error {
+		if verdicts++; verdicts == 3 {
+			stop()
+		}
+		return nil
+	}
+	if _, err := run.Crawl(ctx); !errors.Is(err, context.Canceled) || verdicts != 3 {
+		t.Errorf("%d verdicts, %v", verdicts, err)
+	}
+	if _, err := g.Run(ctx, "memm-marginal", 0, 0, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("training: %v", err)
+	}
+	if _, err := g.Run(t.Context(), "memm-marginal", 0, 0, nil); err != nil {
+		t.Errorf("the next training: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func newHubs(ctl *schemas.CrawlControl) (*hubs, error) {
 }
 
 // observe records a verdict, and gives the frontier a ranking if one is due.
-func (h *hubs) observe(s *frontier.Shard, rec *schemas.LinkFound) error {
+func (h *hubs) observe(ctx context.Context, s *frontier.Shard, rec *schemas.LinkFound) error {
 	if h == nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (h *hubs) observe(s *frontier.Shard, rec *schemas.LinkFound) error {
 		return nil
 	}
 	h.ranked = h.graph.Pages()
-	ranked, err := h.graph.Hubs(context.Background(), rec.GetCrawl(), rec.GetShard(), h.settings)
+	ranked, err := h.graph.Hubs(ctx, rec.GetCrawl(), rec.GetShard(), h.settings)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Package experiment crawls frozen webs in one process, without a broker, with the same packages as the pipeline: dom,
-// critic, linkfeature, apprentice, rank and frontier. The same task, draw and ranker give the same pages in the same order,
+// judging, linkfeature, apprentice, policy and frontier. The same task, draw and ranker give the same pages in the same order,
 // on every machine and however many crawls run side by side.
 //
 //	TaskFile, webs → Prepare → Ground of each task → Bench.Run → Results → Summarise → tables
@@ -33,13 +33,13 @@
 //   - context-graph-rebuilt: context-graph, retrained every quarter of the budget on the same pages and those that the crawl
 //     has fetched; of these, targets are pages with R ≥ 1/2 (2000, §3.3)
 //   - context-graph-bootstrapped: unfocused until ten such targets are found, then a context graph of the crawl's own pages
-//     (2000, §5; package renewal)
+//     (2000, §5; package contextretrain)
 //   - focused-2000: the likelihood of u in layer 0, that paper's own comparator
 //   - best-first-cosine: the largest cosine of u to a target among the training pages (2008, §4.2)
 //   - memm-marginal, memm-viterbi, memm-states: a MEMM along the path to the link (2008); memm-marginal-words observes words
 //     of the page alone, memm-marginal-rest everything else (its Fig. 4)
-//   - fish-search, shark-search: queries of words, the 20 with the largest weights for the focus in the critic (package shark)
-//   - rennie-mccallum: the value of a link by the words around it (package qvalue), trained on the pages that train the critic
+//   - fish-search, shark-search: queries of words, the 20 with the largest weights for the focus in the critic (package sharksearch)
+//   - rennie-mccallum: the value of a link by the words around it (package qlearning), trained on the pages that train the critic
 //   - oracle-labels: uses the labels of the frontier; targets first, else soft focus
 //   - oracle: uses the whole web; the shortest path to the nearest unvisited target (ties: first discovered; none
 //     reachable: soft focus)

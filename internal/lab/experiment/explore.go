@@ -1,15 +1,18 @@
 package experiment
 
 import (
+	"context"
+
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/judging"
 	"forager/schemas"
 )
 
 // Verdict returns the verdict of the stages on a page in scope, without a request: its judgement, its links and the table
 // of their features; nil for any other URL. It must not be changed.
-func (g *Ground) Verdict(url string) (*schemas.LinkFound, error) {
-	v, err := g.judged(url)
+func (g *Ground) Verdict(ctx context.Context, url string) (*schemas.LinkFound, error) {
+	v, err := g.judged(ctx, url, judging.Fields{})
 	if v == nil || err != nil {
 		return nil, err
 	}

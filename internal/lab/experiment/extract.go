@@ -103,23 +103,14 @@ func (x *extraction) size() int {
 	return n
 }
 
-// extract extracts the features of a page's links.
-func (w *Web) extract(p *page, s linkfeature.Settings) (*extraction, error) {
-	return w.extractBy(p, nil, s, func(*schemas.Page) (*schemas.Judgement, error) { return nil, nil })
-}
-
-// extractBy is extract for topic features. known is the cached judgement of the page, read makes the one whose topics are
-// used.
-func (w *Web) extractBy(p *page, known *schemas.Judgement, s linkfeature.Settings, read func(*schemas.Page) (*schemas.Judgement, error)) (*extraction, error) {
-	key := extractionKey{p, s, known}
+// extract extracts the features of a page's links. judgement is that of the page if the settings have topic features, else
+// nil.
+func (w *Web) extract(p *page, judgement *schemas.Judgement, s linkfeature.Settings) (*extraction, error) {
+	key := extractionKey{p, s, judgement}
 	if x := w.extracted.get(key); x != nil {
 		return x, nil
 	}
 	parsed, err := p.parsed()
-	if err != nil {
-		return nil, err
-	}
-	judgement, err := read(parsed)
 	if err != nil {
 		return nil, err
 	}

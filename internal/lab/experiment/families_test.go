@@ -14,7 +14,7 @@ func TestFamiliesThatReadURLsAreRefusedWhereLabelsFollowFromThem(t *testing.T) {
 	urls := &schemas.Learning{DMax: 2, Features: []schemas.FeatureFamily{
 		schemas.FeatureFamily_FEATURE_FAMILY_ANCHOR, schemas.FeatureFamily_FEATURE_FAMILY_URL_TOKENS,
 	}}
-	c, err := g.Try("apprentice", 0, 0, urls)
+	c, err := g.Try(t.Context(), "apprentice", 0, 0, urls)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,15 +27,15 @@ func TestFamiliesThatReadURLsAreRefusedWhereLabelsFollowFromThem(t *testing.T) {
 	}
 	g.task.LabelsFromURL = true
 	for _, ranker := range []string{"apprentice", "apprentice-gated", "apprentice-topics", "mixture"} {
-		if _, err := g.Try(ranker, 0, 0, urls); err == nil || !strings.Contains(err.Error(), "labels of task tiny:good follow from URLs, and features anchor+url-tokens") {
+		if _, err := g.Try(t.Context(), ranker, 0, 0, urls); err == nil || !strings.Contains(err.Error(), "labels of task tiny:good follow from URLs, and features anchor+url-tokens") {
 			t.Errorf("%s: %v", ranker, err)
 		}
 	}
-	if _, err := g.Try(Baseline, 0, 0, urls); err != nil {
+	if _, err := g.Try(t.Context(), Baseline, 0, 0, urls); err != nil {
 		t.Errorf("soft focus reads no features: %v", err)
 	}
 	urls.Features = urls.Features[:1]
-	if _, err := g.Try("apprentice", 0, 0, urls); err != nil {
+	if _, err := g.Try(t.Context(), "apprentice", 0, 0, urls); err != nil {
 		t.Error(err)
 	}
 }
@@ -44,11 +44,11 @@ func TestFamiliesThatReadURLsAreRefusedWhereLabelsFollowFromThem(t *testing.T) {
 func TestALearnerOfItsOwn(t *testing.T) {
 	g := ground(t, worldtest.Random(48, 120))
 	by := &schemas.Learning{DMax: 3, SwitchPages: 20, RefitPages: 5, Learner: schemas.Learner_LEARNER_LOGISTIC, Active: .1}
-	one, err := g.Try("apprentice", 0, 0, by)
+	one, err := g.Try(t.Context(), "apprentice", 0, 0, by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := g.Try("apprentice", 0, 0, by)
+	two, err := g.Try(t.Context(), "apprentice", 0, 0, by)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestALearnerOfItsOwn(t *testing.T) {
 	if one.Trained == 0 || one.Steps[len(one.Steps)-1].Model == "" {
 		t.Error("it never ranked by a model")
 	}
-	taught, err := g.Try("apprentice-taught", 0, 0, by)
+	taught, err := g.Try(t.Context(), "apprentice-taught", 0, 0, by)
 	if err != nil || taught.Steps[0].Model == "" {
 		t.Errorf("a prior of its own is not used: %v", err)
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 	"forager/internal/frontier"
 	"forager/internal/rank/guide"
 	"forager/internal/rank/linkfeature"
-	"forager/internal/rank/localguide"
-	"forager/internal/rank/rank"
+	"forager/internal/rank/pageguide"
+	"forager/internal/rank/policy"
 	"forager/schemas"
 )
 
@@ -26,7 +27,7 @@ type furtherRanker struct {
 	// whole is why it cannot be an arm of a mixture, as it changes a whole crawl; "" = it can.
 	whole string
 	// prepare sets it up in a run.
-	prepare func(r *Run, p preparation) error
+	prepare func(ctx context.Context, r *Run, p preparation) error
 }
 
 // preparation is the input of a further ranker.
@@ -40,7 +41,7 @@ type preparation struct {
 // Why further rankers cannot be arms.
 const (
 	teachesAll = "it sets what all arms learn from"
-	knowsAll   = "it knows what no crawler does"
+	knowsAll   = "it reads what no crawler can"
 )
 
 // further lists those rankers in the order of tables.
@@ -50,20 +51,22 @@ var further = []furtherRanker{
 	{name: "apprentice-taught", built: "apprentice-gated", whole: teachesAll, prepare: taught},
 	{name: "apprentice-recall", built: "apprentice-gated", whole: teachesAll, prepare: recalling},
 	{name: "apprentice-transferred", built: "apprentice-gated", kept: true, whole: teachesAll, prepare: transferred},
-	{name: "context-graph", kept: true, prepare: guidedBy(fromGraph(localguide.ContextGraph))},
+	{name: "interest", prepare: interest},
+	{name: "tag-bandit", prepare: bandit},
+	{name: "context-graph", kept: true, prepare: guidedBy(fromGraph(pageguide.ContextGraph))},
 	{name: "context-graph-pages", kept: true, prepare: byPages(layered)},
 	{name: "context-graph-backlinks", kept: true, prepare: asking(1)},
 	{name: "context-graph-backlinks-half", kept: true, prepare: asking(.5)},
 	{name: "context-graph-backlinks-fifth", kept: true, prepare: asking(.2)},
 	{name: "context-graph-rebuilt", kept: true, prepare: rebuilt},
 	{name: "context-graph-bootstrapped", kept: true, prepare: bootstrapped},
-	{name: "focused-2000", kept: true, prepare: guidedBy(fromGraph(localguide.Focused2000))},
-	{name: "best-first-cosine", kept: true, prepare: guidedBy(fromGraph(localguide.BestFirst))},
-	{name: "memm-marginal", kept: true, prepare: guidedBy(fromGraph(localguide.MEMM))},
-	{name: "memm-viterbi", kept: true, prepare: guidedBy(along(localguide.Viterbi, localguide.ByDiscount))},
-	{name: "memm-states", kept: true, prepare: guidedBy(along(localguide.Marginal, localguide.ByStates))},
-	{name: "memm-marginal-words", kept: true, prepare: guidedBy(observing(localguide.MEMM, localguide.ObserveWords))},
-	{name: "memm-marginal-rest", kept: true, prepare: guidedBy(observing(localguide.MEMM, localguide.ObserveAll&^localguide.ObserveWords))},
+	{name: "focused-2000", kept: true, prepare: guidedBy(fromGraph(pageguide.Focused2000))},
+	{name: "best-first-cosine", kept: true, prepare: guidedBy(fromGraph(pageguide.BestFirst))},
+	{name: "memm-marginal", kept: true, prepare: guidedBy(fromGraph(pageguide.MEMM))},
+	{name: "memm-viterbi", kept: true, prepare: guidedBy(along(pageguide.Viterbi, pageguide.ByDiscount))},
+	{name: "memm-states", kept: true, prepare: guidedBy(along(pageguide.Marginal, pageguide.ByStates))},
+	{name: "memm-marginal-words", kept: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveWords))},
+	{name: "memm-marginal-rest", kept: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveAll&^pageguide.ObserveWords))},
 	{name: "fish-search", kept: true, prepare: guidedBy(fish)},
 	{name: "shark-search", kept: true, prepare: guidedBy(sharks)},
 	{name: "rennie-mccallum", kept: true, prepare: guidedBy(worth)},
@@ -105,20 +108,29 @@ func rankingOf(name string) (*crawlfile.Ranking, error) {
 
 // observer is a ranker of one crawl that is called with every verdict.
 type observer interface {
-	rank.Ranker
+	policy.Ranker
 	observe(s *frontier.Shard, u string) error
 }
 
 // observed makes an observer the ranker of a run.
-func observed(begin func(*Run) (observer, error)) func(*Run, preparation) error {
-	return func(r *Run, p preparation) error {
+func observed(begin func(*Run) (observer, error)) func(context.Context, *Run, preparation) error {
+	return func(_ context.Context, r *Run, p preparation) error {
 		o, err := begin(r)
 		if err != nil {
 			return err
 		}
-		r.Rankers, r.Observe = map[string]rank.Ranker{p.name: o}, o.observe
+		r.Rankers, r.Observe = map[string]policy.Ranker{p.name: o}, o.observe
 		return nil
 	}
+}
+
+// learn makes a run rank by a learner, under the ranker's name.
+func (p preparation) learn(r *Run, learner func() frontier.Learner) {
+	p.policy.Ranker, p.policy.Guide = schemas.Ranker_RANKER_UNFOCUSED, ""
+	if r.Learners == nil {
+		r.Learners = make(map[string]func() frontier.Learner)
+	}
+	r.Learners[p.name] = learner
 }
 
 // follow makes a run rank by a guide, under the ranker's name.
@@ -131,9 +143,9 @@ func (p preparation) follow(r *Run, g guide.Guide) {
 }
 
 // guidedBy makes a guide the ranker of a run; see Ground.guide.
-func guidedBy(train func(*Ground) (guide.Guide, error)) func(*Run, preparation) error {
-	return func(r *Run, p preparation) error {
-		t, err := r.Ground.guide(p.name, train)
+func guidedBy(train training) func(context.Context, *Run, preparation) error {
+	return func(ctx context.Context, r *Run, p preparation) error {
+		t, err := r.Ground.guide(ctx, p.name, train)
 		if err != nil {
 			return err
 		}
@@ -143,7 +155,7 @@ func guidedBy(train func(*Ground) (guide.Guide, error)) func(*Run, preparation) 
 }
 
 // withTopics makes the top classes of a page features of its links (2002 §3.8).
-func withTopics(r *Run, _ preparation) error {
+func withTopics(_ context.Context, r *Run, _ preparation) error {
 	learning := &schemas.Learning{}
 	proto.Merge(learning, r.Learning)
 	learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
@@ -152,7 +164,7 @@ func withTopics(r *Run, _ preparation) error {
 }
 
 // withCocitation adds co-citation features (2002 §3.8).
-func withCocitation(r *Run, _ preparation) error {
+func withCocitation(_ context.Context, r *Run, _ preparation) error {
 	families, err := linkfeature.FamiliesOf(r.Learning.GetFeatures())
 	if err != nil {
 		return err
@@ -166,13 +178,13 @@ func withCocitation(r *Run, _ preparation) error {
 }
 
 // taught begins with the model of a finished crawl of the baseline (protocol P of 2002 §3.5).
-func taught(r *Run, p preparation) error {
+func taught(_ context.Context, r *Run, p preparation) error {
 	_, err := first(r, p)
 	return err
 }
 
 // recalling restricts such a crawl to the pages of that first one (2002 §3.6).
-func recalling(r *Run, p preparation) error {
+func recalling(_ context.Context, r *Run, p preparation) error {
 	c, err := first(r, p)
 	if err == nil {
 		r.Within = r.Ground.Reaching(c)
@@ -191,7 +203,7 @@ func first(r *Run, p preparation) (*Crawl, error) {
 }
 
 // transferred begins with a model trained on other sites (protocol T).
-func transferred(r *Run, _ preparation) (err error) {
-	r.Prior, err = r.Ground.transferred(r.control().GetLearning())
+func transferred(ctx context.Context, r *Run, _ preparation) (err error) {
+	r.Prior, err = r.Ground.transferred(ctx, r.control().GetLearning())
 	return err
 }

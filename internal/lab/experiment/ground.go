@@ -13,7 +13,7 @@ import (
 
 	"forager/internal/classify/critic"
 	"forager/internal/classify/taxonomy"
-	"forager/internal/rank/interest"
+	"forager/internal/judging"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -29,11 +29,12 @@ type Ground struct {
 	web  *Web
 	*part
 	model      *critic.Model
+	critic     judging.Critic // model under the focus of the task
 	targets    map[string]bool
 	left       func(url, label string) bool // reports pages left out of every measure
 	targetList []string                     // targets in order
 	settings   linkfeature.Settings
-	made       sync.Map // *verdict by URL
+	made       sync.Map // *verdict by verdictKey
 
 	taught sync.Map // *transferredOnce by setting
 
@@ -46,7 +47,11 @@ type Ground struct {
 // (Learning.topics), not of settings.
 func newGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
 	settings.Topics, settings.Families = schemas.TopicFeatures_TOPIC_FEATURES_NONE, 0
-	g := &Ground{task: task, web: web, model: model, left: set.NotCounted.has(), settings: settings, targets: make(map[string]bool)}
+	weights, err := critic.Weigh(model, taxonomy.Marking{Good: []string{task.FocusClass}})
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", task.Name, err)
+	}
+	g := &Ground{task: task, web: web, model: model, critic: judging.Critic{Classifier: model, Version: task.Critic, Weights: weights}, left: set.NotCounted.has(), settings: settings, targets: make(map[string]bool)}
 	g.elsewhere = sync.OnceValue(g.outOfScope)
 	g.part = web.part(task.Pages)
 	for _, u := range g.urls {
@@ -69,32 +74,37 @@ type verdict struct {
 	// computed is the extraction on computed webs, whose pages are not stored.
 	computed *extraction
 	err      error
-
-	anchorsOnce sync.Once
-	anchored    *schemas.Judgement // with the texts of links judged
-	anchorsErr  error
 }
 
-// judged returns the verdict on a page in scope, nil for any other URL.
-func (g *Ground) judged(url string) (*verdict, error) {
+// verdictKey has all that a verdict depends on.
+type verdictKey struct {
+	url  string
+	with judging.Fields
+}
+
+// judged returns the verdict on a page in scope, nil for any other URL. On computed webs every judgement has the anchors, so
+// that a page is made once.
+func (g *Ground) judged(ctx context.Context, url string, with judging.Fields) (*verdict, error) {
 	p := g.web.pages[url]
 	if p == nil || !g.inScope[url] {
 		return nil, nil
 	}
-	held, ok := g.made.Load(url)
+	with.Anchors = with.Anchors || g.web.compute != nil
+	key := verdictKey{url, with}
+	held, ok := g.made.Load(key)
 	if !ok {
-		held, _ = g.made.LoadOrStore(url, new(verdict))
+		held, _ = g.made.LoadOrStore(key, new(verdict))
 	}
 	v := held.(*verdict)
 	v.once.Do(func() {
-		if v.err = g.judge(v, p); v.err != nil {
+		if v.err = g.judge(ctx, v, p, with); v.err != nil {
 			v.err = fmt.Errorf("judge %s: %w", url, v.err)
 		}
 	})
 	return v, v.err
 }
 
-func (g *Ground) judge(v *verdict, p *page) error {
+func (g *Ground) judge(ctx context.Context, v *verdict, p *page, with judging.Fields) error {
 	v.size = p.size
 	v.rec = &schemas.LinkFound{Url: p.url, Outcome: p.outcome, Status: uint32(p.status), Redirect: p.redirect, Detail: p.detail}
 	if p.outcome != schemas.Outcome_OUTCOME_DELIVERED {
@@ -104,20 +114,16 @@ func (g *Ground) judge(v *verdict, p *page) error {
 	if err != nil {
 		return err
 	}
-	j, err := g.model.Judge(parsed, []string{g.task.FocusClass})
-	if err != nil {
+	if v.rec.Judgement, err = g.critic.Judge(ctx, parsed, with); err != nil {
 		return err
 	}
 	if g.web.compute != nil {
 		v.size = size
-		if j, err = g.withAnchors(j, parsed); err != nil {
-			return err
-		}
 		if v.computed, err = extract(parsed, nil, g.settings); err != nil {
 			return err
 		}
 	}
-	v.rec.Judgement, v.rec.Fingerprint, v.rec.Cut = j, parsed.GetFingerprint(), parsed.GetCut()
+	v.rec.Fingerprint, v.rec.Cut = parsed.GetFingerprint(), parsed.GetCut()
 	return nil
 }
 
@@ -131,15 +137,9 @@ func (g *Ground) extraction(v *verdict, s linkfeature.Settings) (*extraction, er
 	case g.web.compute != nil:
 		return nil, errors.New("there are no features but those of text around links on webs that are computed")
 	case s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_NONE:
-		return g.web.extract(g.web.pages[v.rec.Url], s)
+		return g.web.extract(g.web.pages[v.rec.Url], nil, s)
 	}
-	judgement := v.rec.Judgement
-	return g.web.extractBy(g.web.pages[v.rec.Url], judgement, s, func(parsed *schemas.Page) (*schemas.Judgement, error) {
-		if s.Topics == schemas.TopicFeatures_TOPIC_FEATURES_ALL {
-			return g.judgeWhole(parsed)
-		}
-		return judgement, nil
-	})
+	return g.web.extract(g.web.pages[v.rec.Url], v.rec.Judgement, s)
 }
 
 // rest drops the cached results of the pages for the crawls of this task; the next crawl computes them again. Guides are
@@ -157,102 +157,33 @@ func (g *Ground) settingsOf(l *schemas.Learning) (linkfeature.Settings, error) {
 	return s, err
 }
 
-// judgeWhole judges a page with the posteriors of all classes, which the cached judgements lack.
-func (g *Ground) judgeWhole(parsed *schemas.Page) (*schemas.Judgement, error) {
-	weights, err := critic.Weigh(g.model, taxonomy.Marking{Good: []string{g.task.FocusClass}})
+// verdict returns the response of the stages between fetch and feature-extract to a request, and the size of the body, bytes.
+func (g *Ground) verdict(ctx context.Context, r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*schemas.LinkFound, int, error) {
+	v, err := g.judged(ctx, r.GetUrl(), judging.FieldsOf(ctl))
 	if err != nil {
-		return nil, err
-	}
-	j, err := critic.SayWhole(context.Background(), g.model, parsed, weights)
-	if err != nil {
-		return nil, fmt.Errorf("judge %s: %w", parsed.GetUrl(), err)
-	}
-	return j, nil
-}
-
-// verdict returns the response of the stages between fetch and feature-extract to a request.
-func (g *Ground) verdict(r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*schemas.LinkFound, error) {
-	v, err := g.judged(r.GetUrl())
-	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if v == nil {
-		return nil, fmt.Errorf("%s was dispatched, but is not in the web", r.GetUrl())
-	}
-	known := v.rec
-	judgement := known.Judgement
-	if judgement != nil && schemas.ReadsAnchors(ctl) {
-		if judgement, err = g.anchored(v); err != nil {
-			return nil, err
-		}
-	}
-	if judgement != nil && schemas.ReadsWords(ctl) {
-		if judgement, err = g.withWords(judgement, known.Url); err != nil {
-			return nil, err
-		}
+		return nil, 0, fmt.Errorf("%s was dispatched, but is not in the web", r.GetUrl())
 	}
 	settings, err := g.settingsOf(ctl.GetLearning())
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	x, err := g.extraction(v, settings)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	request, err := proto.Marshal(r)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	known := v.rec
 	return &schemas.LinkFound{
 		Id: r.GetId(), Crawl: r.GetCrawl(), Shard: r.GetShard(), Request: request,
 		Url: known.Url, Outcome: known.Outcome, Status: known.Status, Redirect: known.Redirect, Detail: known.Detail,
-		Judgement: judgement, Links: x.links, Table: x.table, Fingerprint: known.Fingerprint, Cut: known.Cut || x.cut,
-	}, nil
-}
-
-// withWords returns a page's judgement with the words of the page.
-func (g *Ground) withWords(j *schemas.Judgement, url string) (*schemas.Judgement, error) {
-	parsed, _, err := g.read(g.web.pages[url])
-	if err != nil {
-		return nil, err
-	}
-	words, err := interest.Words(parsed)
-	if err != nil {
-		return nil, err
-	}
-	j = proto.CloneOf(j)
-	j.Words = words
-	return j, nil
-}
-
-// anchored returns a page's judgement with the texts of its links judged; it is made once.
-func (g *Ground) anchored(v *verdict) (*schemas.Judgement, error) {
-	if g.web.compute != nil { // pages of computed webs were judged so
-		return v.rec.Judgement, nil
-	}
-	v.anchorsOnce.Do(func() {
-		parsed, err := g.web.pages[v.rec.Url].parsed()
-		if err == nil {
-			v.anchored, err = g.withAnchors(v.rec.Judgement, parsed)
-		}
-		v.anchorsErr = err
-	})
-	return v.anchored, v.anchorsErr
-}
-
-// withAnchors returns a page's judgement with the texts of its links judged.
-func (g *Ground) withAnchors(j *schemas.Judgement, parsed *schemas.Page) (*schemas.Judgement, error) {
-	weights, err := critic.Weigh(g.model, taxonomy.Marking{Good: []string{g.task.FocusClass}})
-	if err != nil {
-		return nil, err
-	}
-	anchors, err := critic.SayAnchors(context.Background(), g.model, parsed, weights)
-	if err != nil {
-		return nil, fmt.Errorf("links of %s: %w", parsed.GetUrl(), err)
-	}
-	j = proto.CloneOf(j)
-	j.Anchors = anchors
-	return j, nil
+		Judgement: known.Judgement, Links: x.links, Table: x.table, Fingerprint: known.Fingerprint, Cut: known.Cut || x.cut,
+	}, v.size, nil
 }
 
 // counted reports whether a page is part of the measures.

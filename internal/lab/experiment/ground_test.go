@@ -74,8 +74,8 @@ func TestPrepare(t *testing.T) {
 		if g.Target(u) != (u == "http://a.test/good" || u == "http://a.test/good2") {
 			t.Errorf("%s is a target: %v", u, g.Target(u))
 		}
-		if g.counted(u) != true || g.counted("http://two.test/") {
-			t.Error("what counts is not what the task file says")
+		if !g.counted(u) || g.counted("http://two.test/") {
+			t.Error("what counts is not as in the task file")
 		}
 	}
 	if j := g.found("http://a.test/good2").Judgement; g.found("http://a.test/text").Outcome != schemas.Outcome_OUTCOME_NOT_HTML || j == nil {
@@ -115,7 +115,7 @@ func TestExamplesAreNotCounted(t *testing.T) {
 	}
 	g := ground(t, w)
 	if !g.Target("http://two.test/1") || g.Target("http://two.test/4") || !slices.Contains(g.URLs(), "http://two.test/4") {
-		t.Error("targets are not what the task file says")
+		t.Error("targets are not those of the task file")
 	}
 	m := g.Measure(try(t, g, "unfocused", 0, 0))
 	if m.Pages != 3 || m.HarvestLabel[2] != .5 {

@@ -7,7 +7,7 @@ import (
 
 	"forager/internal/classify/critic"
 	"forager/internal/rank/guide"
-	"forager/internal/rank/localguide"
+	"forager/internal/rank/pageguide"
 	"forager/schemas"
 )
 
@@ -48,13 +48,21 @@ func (l lessonKey) forgetGuides() {
 	})
 }
 
-// guide trains the guide of a ranker, once for all tasks of the web that differ in their scope only.
-func (g *Ground) guide(name string, train func(*Ground) (guide.Guide, error)) (*taughtGuide, error) {
-	held, _ := g.web.taught.LoadOrStore(guideKey{name, g.lessonKey()}, new(taughtGuide))
+// training makes the guide of a ranker for a ground.
+type training func(context.Context, *Ground) (guide.Guide, error)
+
+// guide trains the guide of a ranker, once for all tasks of the web that differ in their scope only. A training that ctx
+// ended is begun again by the next call.
+func (g *Ground) guide(ctx context.Context, name string, train training) (*taughtGuide, error) {
+	key := guideKey{name, g.lessonKey()}
+	held, _ := g.web.taught.LoadOrStore(key, new(taughtGuide))
 	t := held.(*taughtGuide)
 	t.once.Do(func() {
-		if t.guide, t.err = train(g); t.err != nil {
+		if t.guide, t.err = train(ctx, g); t.err != nil {
 			t.err = fmt.Errorf("train %s: %w", name, t.err)
+		}
+		if ctx.Err() != nil {
+			g.web.taught.CompareAndDelete(key, t)
 		}
 	})
 	return t, t.err
@@ -64,45 +72,45 @@ func (g *Ground) guide(name string, train func(*Ground) (guide.Guide, error)) (*
 const walksPerPage = 20
 
 // fromGraph trains a guide of a kind on the graph of the ground's lessons.
-func fromGraph(kind localguide.Kind) func(*Ground) (guide.Guide, error) {
-	return observing(kind, localguide.ObserveAll)
+func fromGraph(kind pageguide.Kind) training {
+	return observing(kind, pageguide.ObserveAll)
 }
 
 // observing trains a MEMM on a subset of the observations (2008, Fig. 4).
-func observing(kind localguide.Kind, subset localguide.Observations) func(*Ground) (guide.Guide, error) {
-	return func(g *Ground) (guide.Guide, error) {
+func observing(kind pageguide.Kind, subset pageguide.Observations) training {
+	return func(ctx context.Context, g *Ground) (guide.Guide, error) {
 		l, err := g.learn()
 		if err != nil {
 			return nil, err
 		}
-		s := localguide.Default()
+		s := pageguide.Default()
 		s.Path.Topic = g.task.FocusClass
 		s.Path.Walks.Number = min(s.Path.Walks.Number, walksPerPage*len(l.Corpus))
-		if subset != localguide.ObserveAll {
+		if subset != pageguide.ObserveAll {
 			s.Path.Observe = subset
 		}
 		if g.task.LabelsFromURL {
-			s.Path.Observe &^= localguide.ReadURLs
+			s.Path.Observe &^= pageguide.ReadURLs
 		}
-		guide, _, err := localguide.Train(context.Background(), kind, l, s)
+		guide, _, err := pageguide.Train(ctx, kind, l, s)
 		return guide, err
 	}
 }
 
 // along makes a guide of the model of memm-marginal: all MEMMs have the same training.
-func along(by localguide.Inference, order localguide.Order) func(*Ground) (guide.Guide, error) {
-	return func(g *Ground) (guide.Guide, error) {
-		trained, err := g.guide("memm-marginal", fromGraph(localguide.MEMM))
+func along(by pageguide.Inference, order pageguide.Order) training {
+	return func(ctx context.Context, g *Ground) (guide.Guide, error) {
+		trained, err := g.guide(ctx, "memm-marginal", fromGraph(pageguide.MEMM))
 		if err != nil {
 			return nil, err
 		}
-		return trained.guide.(*localguide.Guide).Along(by, order)
+		return trained.guide.(*pageguide.Guide).Along(by, order)
 	}
 }
 
 // Guide implements guide.Guide; a page is read once for all crawls of the ground.
 func (t *taughtGuide) Guide(ctx context.Context, v *guide.View) (*schemas.Guidance, error) {
-	looks, ok := t.guide.(*localguide.Guide)
+	looks, ok := t.guide.(*pageguide.Guide)
 	if !ok {
 		return t.guide.Guide(ctx, v)
 	}
@@ -114,7 +122,7 @@ func (t *taughtGuide) Guide(ctx context.Context, v *guide.View) (*schemas.Guidan
 		}
 		held, _ = t.seen.LoadOrStore(v.Page.GetUrl(), s)
 	}
-	return held.(localguide.Sight).Guide(v.State)
+	return held.(pageguide.Sight).Guide(v.State)
 }
 
 // ReadsURLs returns that of the guide.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"forager/internal/rank/localgraph"
-	"forager/internal/rank/localguide"
+	"forager/internal/rank/pageguide"
 	"forager/schemas"
 )
 
@@ -80,7 +80,7 @@ func (l *lessons) children() [][]uint32 {
 }
 
 // learn returns the training data of guides with a local graph.
-func (g *Ground) learn() (*localguide.Lessons, error) {
+func (g *Ground) learn() (*pageguide.Lessons, error) {
 	known, err := g.lessons()
 	if err != nil {
 		return nil, err
@@ -88,9 +88,9 @@ func (g *Ground) learn() (*localguide.Lessons, error) {
 	return known.local(), nil
 }
 
-// local converts the lessons to those of package localguide.
-func (l *lessons) local() *localguide.Lessons {
-	out := &localguide.Lessons{
+// local converts the lessons to those of package pageguide.
+func (l *lessons) local() *pageguide.Lessons {
+	out := &pageguide.Lessons{
 		Page:    func(p uint32) (*schemas.Page, error) { return l.pages[p].parsed() },
 		Targets: l.targets,
 	}

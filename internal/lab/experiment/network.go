@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"container/heap"
+	"context"
 	"time"
 
 	"forager/schemas"
@@ -21,7 +22,7 @@ type Network struct {
 }
 
 // overlap runs a crawl with overlapping requests.
-func (c *crawling) overlap(n *Network) (*Crawl, error) {
+func (c *crawling) overlap(ctx context.Context, n *Network) (*Crawl, error) {
 	w := wire{Network: n, began: c.now, free: make(map[string]time.Time)}
 	for {
 		requests, err := c.shard.Dispatch(c.now, 1024)
@@ -41,7 +42,7 @@ func (c *crawling) overlap(n *Network) (*Crawl, error) {
 			w.work(e)
 			continue
 		}
-		if err := c.fetch(e.request); err != nil {
+		if err := c.fetch(ctx, e.request); err != nil {
 			return nil, err
 		}
 	}

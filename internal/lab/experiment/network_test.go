@@ -16,7 +16,7 @@ func TestOverANetwork(t *testing.T) {
 	g := ground(t, worldtest.Random(3, 60))
 	try := func(n *Network) *Crawl {
 		t.Helper()
-		c, err := g.TryOver(n, Baseline, 0, 0, nil)
+		c, err := g.TryOver(t.Context(), n, Baseline, 0, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

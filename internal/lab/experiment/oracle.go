@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"forager/internal/frontier"
-	"forager/internal/rank/rank"
+	"forager/internal/rank/policy"
 )
 
 // Oracles fetch the seeds first, as all rankers do, and rank by R where they have nothing better. Any distance is less than
@@ -17,7 +17,7 @@ const (
 // labelOracle uses the labels of the frontier: targets first, else soft focus.
 type labelOracle struct{ ground *Ground }
 
-func (o labelOracle) Score(v string, s *rank.Source) float64 {
+func (o labelOracle) Score(v string, s *policy.Source) float64 {
 	switch {
 	case s.Seed:
 		return seedScore
@@ -60,7 +60,7 @@ func newPathOracle(g *Ground) (*pathOracle, error) {
 	return o, nil
 }
 
-func (o *pathOracle) Score(v string, s *rank.Source) float64 {
+func (o *pathOracle) Score(v string, s *policy.Source) float64 {
 	if s.Seed {
 		return seedScore
 	}

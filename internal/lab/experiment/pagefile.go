@@ -151,7 +151,7 @@ func (c *Cache) parse(ctx context.Context, path string, leaves schemas.LeafMode,
 	defer done()
 	defer func() {
 		if err != nil {
-			f.Close()
+			_ = f.Close()
 			os.Remove(f.Name())
 		}
 	}()
@@ -175,12 +175,12 @@ func parseAside(ctx context.Context, path string, leaves schemas.LeafMode) (*pag
 		return nil, err
 	}
 	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, err
 	}
 	w := newPageWriter(f, [sha256.Size]byte{})
 	if err := errors.Join(w.parse(ctx, path, leaves), w.end()); err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, err
 	}
 	return w.made, nil
@@ -349,7 +349,7 @@ func openPageFile(name string, key [sha256.Size]byte) (*pageFile, error) {
 	}
 	p, err := readPageFile(f, key)
 	if err != nil {
-		f.Close()
+		_ = f.Close()
 	}
 	return p, err
 }

@@ -8,7 +8,7 @@ import (
 	"forager/internal/lab/experiment/worldtest"
 	"forager/internal/rank/distill"
 	"forager/internal/rank/guide"
-	"forager/internal/rank/localguide"
+	"forager/internal/rank/pageguide"
 	"forager/schemas"
 )
 
@@ -38,9 +38,9 @@ func seedsOf(g *Ground, draw int) map[string]bool {
 // links left.
 func TestPageRankersTakeTheBestPage(t *testing.T) {
 	g := ground(t, worldtest.Random(21, 120))
-	for _, kind := range []localguide.Kind{localguide.ContextGraph, localguide.Focused2000, localguide.BestFirst} {
+	for _, kind := range []pageguide.Kind{pageguide.ContextGraph, pageguide.Focused2000, pageguide.BestFirst} {
 		name := string(kind)
-		taught, err := g.guide(name, fromGraph(kind))
+		taught, err := g.guide(t.Context(), name, fromGraph(kind))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,10 +96,10 @@ func TestPathsAreInherited(t *testing.T) {
 		state []byte
 	}
 	g := ground(t, worldtest.Random(21, 120))
-	for name, train := range map[string]func(*Ground) (guide.Guide, error){
-		"memm-marginal": fromGraph(localguide.MEMM), "memm-viterbi": along(localguide.Viterbi, localguide.ByDiscount), "memm-states": along(localguide.Marginal, localguide.ByStates),
+	for name, train := range map[string]training{
+		"memm-marginal": fromGraph(pageguide.MEMM), "memm-viterbi": along(pageguide.Viterbi, pageguide.ByDiscount), "memm-states": along(pageguide.Marginal, pageguide.ByStates),
 	} {
-		taught, err := g.guide(name, train)
+		taught, err := g.guide(t.Context(), name, train)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,8 +136,8 @@ func TestPathsAreInherited(t *testing.T) {
 	}
 }
 
-// TestLessonsAreLeftOut: guides learn from no page that is measured.
-func TestLessonsAreLeftOut(t *testing.T) {
+// TestTrainingPagesAreLeftOut: guides learn from no page that is measured.
+func TestTrainingPagesAreLeftOut(t *testing.T) {
 	g := ground(t, worldtest.Random(21, 120))
 	l, err := g.learn()
 	if err != nil {
@@ -225,14 +225,14 @@ func linksAmong(g *Ground, fetched []string) map[string][]string {
 	return to
 }
 
-// TestPageRankersWantLessons: without a target to learn from there is an error that names the cause.
-func TestPageRankersWantLessons(t *testing.T) {
+// TestPageRankersNeedExamples: without a target to learn from there is an error that names the cause.
+func TestPageRankersNeedExamples(t *testing.T) {
 	w := worldtest.Random(21, 40)
 	for i, label := range w.Labels {
 		w.Labels[i] = strings.ReplaceAll(label, "good/two", "other/two")
 	}
 	g := ground(t, w)
-	if _, err := g.Try("context-graph", 0, 0, &schemas.Learning{DMax: 5}); err == nil || !strings.Contains(err.Error(), "no page that it may learn from is a target") {
+	if _, err := g.Try(t.Context(), "context-graph", 0, 0, &schemas.Learning{DMax: 5}); err == nil || !strings.Contains(err.Error(), "no page that it may learn from is a target") {
 		t.Errorf("%v", err)
 	}
 }

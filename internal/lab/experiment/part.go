@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"forager/internal/page/tfidf"
-	"forager/internal/rank/localguide"
+	"forager/internal/rank/pageguide"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -133,7 +133,7 @@ func (p *part) count(t *texts) error {
 	if p.web.compute != nil {
 		return errors.New("pages of webs that are computed are not stored")
 	}
-	urls, words := p.delivered(), localguide.Default().Words
+	urls, words := p.delivered(), pageguide.Default().Words
 	var failed error
 	corpus, all, err := tfidf.Index(func(yield func(tfidf.Document) bool) {
 		for some := range slices.Chunk(urls, parsedAtOnce) { // the words of all pages at once are as large as the web
@@ -141,7 +141,7 @@ func (p *part) count(t *texts) error {
 			each(len(some), func(i int) {
 				parsed, err := p.web.pages[some[i]].parsed()
 				if err == nil {
-					documents[i], err = localguide.Document(parsed, words)
+					documents[i], err = pageguide.Document(parsed, words)
 				}
 				errs[i] = err
 			})

@@ -4,7 +4,6 @@ package experiment
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,29 +15,30 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"forager/internal/classify/critic"
-	"forager/internal/classify/positive"
+	"forager/internal/classify/pulearning"
+	"forager/internal/classify/taxonomy"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 
-// document is a page of the web as package positive counts it.
-func (w *Web) document(p *page) positive.Document {
+// document is a page of the web as package pulearning counts it.
+func (w *Web) document(p *page) pulearning.Document {
 	words := make([]string, 0, len(p.text().GetTokens()))
 	for _, t := range p.text().GetTokens() {
 		words = append(words, p.text().Terms[t])
 	}
-	return positive.Read(p.url, strings.Join(words, " "))
+	return pulearning.Read(p.url, strings.Join(words, " "))
 }
 
 // likeExamples are n of a task's positive examples, and as background 1,000 pages of the web that the task
 // does not fetch, whatever they are about.
-func likeExamples(t testing.TB, web *Web, task *Task, set *CriticSet, n int) *positive.Examples {
+func likeExamples(t testing.TB, web *Web, task *Task, set *CriticSet, n int) *pulearning.Examples {
 	t.Helper()
 	byHash := func(a, b string) int { return cmp.Compare(xxhash.Sum64String(a), xxhash.Sum64String(b)) }
 	likes := slices.SortedFunc(slices.Values(set.Examples[task.FocusClass]), byHash)
-	e := new(positive.Examples)
+	e := new(pulearning.Examples)
 	for _, raw := range likes[:min(n, len(likes))] {
 		e.Liked = append(e.Liked, web.document(web.example(raw)))
 	}
@@ -52,9 +52,9 @@ func likeExamples(t testing.TB, web *Web, task *Task, set *CriticSet, n int) *po
 	return e
 }
 
-func likeCritic(t testing.TB, task *Task, e *positive.Examples) *positive.Critic {
+func likeCritic(t testing.TB, task *Task, e *pulearning.Examples) *pulearning.Critic {
 	t.Helper()
-	c, r, err := positive.Train(t.Context(), task.FocusClass, e, nil)
+	c, r, err := pulearning.Train(t.Context(), task.FocusClass, e, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func likeCritic(t testing.TB, task *Task, e *positive.Examples) *positive.Critic
 }
 
 // underCritic is the ground as another judge sees it.
-func (g *Ground) underCritic(t testing.TB, task *Task, set *CriticSet, by critic.Judge) *Ground {
+func (g *Ground) underCritic(t testing.TB, task *Task, set *CriticSet, by critic.Classifier) *Ground {
 	t.Helper()
 	other, err := newGround(task, set, g.web, g.model, g.settings)
 	if err != nil {
@@ -96,25 +96,14 @@ func (g *Ground) logistic(t testing.TB, task *Task, set *CriticSet) *Ground {
 	return other
 }
 
-// heed replaces the judge of the pages that are fetched from now on.
-func (g *Ground) heed(t testing.TB, by critic.Judge) {
-	o := critic.NewOpinion(2)
-	at := slices.Index(by.Classes(), g.task.FocusClass)
-	for _, u := range g.urls {
-		v, err := g.judged(u)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rec := v.rec
-		if rec.Judgement == nil {
-			continue
-		}
-		if err := by.Opine(context.Background(), o, g.web.pages[u].text()); err != nil {
-			t.Fatal(err)
-		}
-		rec.Judgement.Raw, rec.Judgement.Tempered, rec.Judgement.Calibrated = o.Raw[at], o.Tempered[at], o.Calibrated[at]
-		rec.Judgement.BestIsFocus = o.Raw[at] > .5
+// heed replaces the classifier of the pages that are fetched from now on.
+func (g *Ground) heed(t testing.TB, by critic.Classifier) {
+	weights, err := critic.Weigh(by, taxonomy.Marking{Good: []string{g.task.FocusClass}})
+	if err != nil {
+		t.Fatal(err)
 	}
+	g.rest()
+	g.critic.Classifier, g.critic.Weights = by, weights
 }
 
 // means are measures over runs.
@@ -253,7 +242,7 @@ func TestWebsCrawlsByLikes(t *testing.T) {
 			on.add(g.Measure(crawl))
 			g = g.underCritic(t, task, &set, likeCritic(t, task, likeExamples(t, g.web, task, &set, 10)))
 			for sum, ground := range map[*means]*Ground{&fixed: g, &supervised: grounds[task]} {
-				if crawl, err = ground.Try("apprentice", first+d, 0, learning); err != nil {
+				if crawl, err = ground.Try(t.Context(), "apprentice", first+d, 0, learning); err != nil {
 					t.Fatal(err)
 				}
 				sum.add(ground.Measure(crawl))
@@ -289,7 +278,7 @@ func learningOn(t testing.TB, g *Ground, task *Task, set *CriticSet, draw int, l
 			}
 			return nil
 		},
-	}).Crawl()
+	}).Crawl(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

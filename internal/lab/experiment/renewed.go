@@ -11,8 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/crawl/crawlfile"
-	"forager/internal/rank/localguide"
-	"forager/internal/rank/renewal"
+	"forager/internal/frontier/schedule"
+	"forager/internal/rank/contextretrain"
+	"forager/internal/rank/pageguide"
 	"forager/schemas"
 )
 
@@ -37,8 +38,8 @@ const (
 )
 
 // rebuilt is a context graph with new graphs around the targets that the crawl finds (2000 §3.3, rebuild_every).
-func rebuilt(r *Run, p preparation) error {
-	t, err := r.Ground.guide("context-graph", fromGraph(localguide.ContextGraph))
+func rebuilt(ctx context.Context, r *Run, p preparation) error {
+	t, err := r.Ground.guide(ctx, "context-graph", fromGraph(pageguide.ContextGraph))
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func rebuilt(r *Run, p preparation) error {
 }
 
 // bootstrapped is breadth first until it has found enough targets, and then follows graphs of its own links (2000 §5).
-func bootstrapped(r *Run, p preparation) error {
+func bootstrapped(_ context.Context, r *Run, p preparation) error {
 	blind, err := crawlfile.Rank("unfocused")
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func (o *own) lessons(g *Ground, begin *lessons) (*lessons, error) {
 }
 
 // renewOwn implements stage distill for a crawl that trains its guide on its own pages.
-func (c *crawling) renewOwn(rec *schemas.LinkFound) error {
+func (c *crawling) renewOwn(ctx context.Context, rec *schemas.LinkFound) error {
 	if c.ctl.GetRenewal() == nil {
 		return nil
 	}
@@ -120,39 +121,25 @@ func (c *crawling) renewOwn(rec *schemas.LinkFound) error {
 		return err
 	}
 	pages, targets := c.fetched.Pages()
-	if !schemas.RenewalDue(c.ctl, pages, targets) {
+	if !schedule.RenewalDue(c.ctl, pages, targets) {
 		return nil
 	}
 	version := ""
 	if targets > c.knownTargets {
-		by, _, err := c.fetched.Train(context.Background(), c.ctl.GetCrawl())
+		by, _, err := c.fetched.Train(ctx, c.ctl.GetCrawl())
 		if err != nil {
-			return fmt.Errorf("make the guide anew: %w", err)
+			return fmt.Errorf("train the guide again: %w", err)
 		}
-		version = fmt.Sprintf("%s/%d", renewal.Name(c.ctl), pages)
+		version = fmt.Sprintf("%s/%d", contextretrain.Name(c.ctl), pages)
 		c.guides[version] = &taughtGuide{guide: by}
 		c.crawl.Renewed = append(c.crawl.Renewed, int(pages))
 	}
 	c.knownTargets = targets
-	return c.configure(renewal.Next(c.ctl, pages, version))
-}
-
-// document adds the words of a page to the verdict on it, as critic-score does.
-func (c *crawling) document(rec *schemas.LinkFound) error {
-	if c.ctl.GetRenewal() == nil || rec.GetJudgement() == nil {
-		return nil
-	}
-	page, err := c.run.Ground.parsed(rec.GetUrl())
-	if err != nil {
-		return err
-	}
-	rec.Judgement = proto.CloneOf(rec.GetJudgement()) // shared by all crawls of the ground
-	rec.Judgement.Document, err = renewal.Document(page)
-	return err
+	return c.configure(contextretrain.Next(c.ctl, pages, version))
 }
 
 // renew records a verdict, and retrains the guides that are due.
-func (c *crawling) renew(rec *schemas.LinkFound) error {
+func (c *crawling) renew(ctx context.Context, rec *schemas.LinkFound) error {
 	if len(c.renewals) == 0 {
 		return nil
 	}
@@ -165,8 +152,8 @@ func (c *crawling) renew(rec *schemas.LinkFound) error {
 		if !r.due(&c.own) {
 			continue
 		}
-		if err := c.remake(r); err != nil {
-			return fmt.Errorf("make the guide of %s anew: %w", r.Policy, err)
+		if err := c.remake(ctx, r); err != nil {
+			return fmt.Errorf("train the guide of %s again: %w", r.Policy, err)
 		}
 	}
 	return nil
@@ -183,12 +170,12 @@ func (r *renewing) due(o *own) bool {
 
 // remake trains the guide and switches the crawl to it. Links of pages that were judged before keep the scores of the older
 // version, as in the pipeline.
-func (c *crawling) remake(r *renewing) error {
+func (c *crawling) remake(ctx context.Context, r *renewing) error {
 	known, err := c.own.lessons(c.run.Ground, r.Begin)
 	if err != nil {
 		return err
 	}
-	by, _, err := localguide.Train(context.Background(), localguide.ContextGraph, known.local(), localguide.Default())
+	by, _, err := pageguide.Train(ctx, pageguide.ContextGraph, known.local(), pageguide.Default())
 	if err != nil {
 		return err
 	}

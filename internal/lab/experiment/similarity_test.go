@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"forager/internal/lab/experiment/worldtest"
-	"forager/internal/rank/localguide"
+	"forager/internal/rank/pageguide"
 )
 
 // cosines computes TF-IDF cosines from the words of pages with maps.
@@ -18,7 +18,7 @@ func cosines(t *testing.T, g *Ground) map[string]map[string]float64 {
 		if !p.hasText() {
 			continue
 		}
-		d, err := localguide.Document(p.text(), localguide.Default().Words)
+		d, err := pageguide.Document(p.text(), pageguide.Default().Words)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"forager/internal/lab/measure"
 	"forager/internal/measure/harvest"
 )
 
@@ -33,7 +34,7 @@ type RankerSummary struct {
 	Ranker string `json:"ranker"`
 	// Measures by column name: means over draws, tasks averaged within a draw. nAUC is missing without runs of random and
 	// oracle, loss cuts (relative to soft-focus, same task and draw) without runs of soft-focus.
-	Measures map[string]harvest.Estimate `json:"measures"`
+	Measures map[string]measure.Estimate `json:"measures"`
 	// ByTask is nAUC of each task, draws averaged; it has no entry if the oracle is no better than random.
 	ByTask map[string]float64 `json:"nauc_by_task,omitempty"`
 	// Ends counts runs by end reason.
@@ -52,7 +53,7 @@ func (r RankerSummary) OnTask(task string) string {
 type Comparison struct {
 	Ranker string `json:"ranker"`
 	To     string `json:"to"`
-	harvest.Comparison
+	measure.Comparison
 }
 
 // Columns of a table in their order.
@@ -252,10 +253,10 @@ func (s *sample) summarise() (*Group, error) {
 	g := &Group{Tasks: len(s.tasks), Draws: len(s.draws), Comparisons: []Comparison{}}
 	random, oracle := s.byDraw("random", "AUC"), s.byDraw("oracle", "AUC")
 	for _, variant := range s.variants {
-		line := RankerSummary{Ranker: variant, Measures: make(map[string]harvest.Estimate), Ends: s.ends[variant]}
+		line := RankerSummary{Ranker: variant, Measures: make(map[string]measure.Estimate), Ends: s.ends[variant]}
 		for _, column := range Columns {
 			if values := s.byDraw(variant, column); len(values) > 0 {
-				line.Measures[column] = harvest.Interval(values)
+				line.Measures[column] = measure.Interval(values)
 			}
 		}
 		if a := s.byDraw(variant, "AUC"); len(a) > 0 && len(a) == len(oracle) && len(random) > 0 {
@@ -264,11 +265,11 @@ func (s *sample) summarise() (*Group, error) {
 			known := true
 			for i := range a {
 				var ok bool
-				n[i], ok = harvest.NormalisedAUC(a[i], base, oracle[i])
+				n[i], ok = measure.NormalisedAUC(a[i], base, oracle[i])
 				known = known && ok
 			}
 			if known {
-				line.Measures["nAUC"] = harvest.Interval(n)
+				line.Measures["nAUC"] = measure.Interval(n)
 			}
 		}
 		line.ByTask = s.normalised(variant)
@@ -285,7 +286,7 @@ func (s *sample) normalised(variant string) map[string]float64 {
 		if len(auc) == 0 || len(random[task]) == 0 || len(oracle[task]) == 0 {
 			continue
 		}
-		n, ok := harvest.NormalisedAUC(stat.Mean(auc, nil), stat.Mean(random[task], nil), stat.Mean(oracle[task], nil))
+		n, ok := measure.NormalisedAUC(stat.Mean(auc, nil), stat.Mean(random[task], nil), stat.Mean(oracle[task], nil))
 		if ok {
 			out[task] = n
 		}
@@ -306,7 +307,7 @@ func (g Group) TasksOf() []string {
 
 // compare makes the group's comparisons, if it has enough tasks.
 func (s *sample) compare(g *Group) error {
-	if g.Tasks < harvest.MinTasks {
+	if g.Tasks < measure.MinTasks {
 		return nil
 	}
 	for _, variant := range s.variants {
@@ -318,18 +319,18 @@ func (s *sample) compare(g *Group) error {
 			if to == variant || s.ends[to] == nil {
 				continue
 			}
-			c, err := harvest.Compare(s.byTask(variant, "AUC"), s.byTask(to, "AUC"))
+			c, err := measure.Compare(s.byTask(variant, "AUC"), s.byTask(to, "AUC"))
 			if err != nil {
 				return fmt.Errorf("%s and %s: %w", variant, to, err)
 			}
 			g.Comparisons = append(g.Comparisons, Comparison{variant, to, c})
 		}
 	}
-	family := make([]*harvest.Comparison, len(g.Comparisons))
+	family := make([]*measure.Comparison, len(g.Comparisons))
 	for i := range g.Comparisons {
 		family[i] = &g.Comparisons[i].Comparison
 	}
-	harvest.Correct(family)
+	measure.Correct(family)
 	return nil
 }
 
@@ -364,7 +365,7 @@ func (g Group) Table() string {
 		fmt.Fprintln(&b, line)
 	}
 	if len(g.Comparisons) == 0 {
-		fmt.Fprintf(&b, "Too few tasks, or rankers, to compare rankers over tasks: that takes %d tasks.\n", harvest.MinTasks)
+		fmt.Fprintf(&b, "Too few tasks, or rankers, to compare rankers over tasks: that takes %d tasks.\n", measure.MinTasks)
 		return b.String()
 	}
 	fmt.Fprintf(&b, "Differences in AUC over %d tasks, paired: mean, 95 %% bootstrap interval, tasks above and below, sign-flip p, p after Holm's correction for %d claims\n",

@@ -156,7 +156,7 @@ func TestRankersAreNamedOnce(t *testing.T) {
 	names := make(map[string]bool)
 	for _, r := range Rankers {
 		if names[r] {
-			t.Errorf("%s stands twice in Rankers", r)
+			t.Errorf("%s is twice in Rankers", r)
 		}
 		names[r] = true
 	}

@@ -2,10 +2,12 @@ package experiment
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"sync"
 
+	"forager/internal/judging"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
@@ -32,7 +34,7 @@ type transferredOnce struct {
 
 // transferred returns the model of all links between two pages out of scope, at most as many for each target as may train:
 // that of a crawl which fetched them all (protocol T). Pages on which the critic was trained have held-out judgements.
-func (g *Ground) transferred(l *schemas.Learning) ([]byte, error) {
+func (g *Ground) transferred(ctx context.Context, l *schemas.Learning) ([]byte, error) {
 	settings, err := apprentice.SettingsOf(l)
 	if err != nil {
 		return nil, err
@@ -40,7 +42,7 @@ func (g *Ground) transferred(l *schemas.Learning) ([]byte, error) {
 	held, _ := g.taught.LoadOrStore(taughtBy{settings, l.GetDMax(), l.GetMaxPairsPerTarget()}, new(transferredOnce))
 	t := held.(*transferredOnce)
 	t.once.Do(func() {
-		learner, err := g.teach(settings, l)
+		learner, err := g.teach(ctx, settings, l)
 		if err != nil {
 			t.err = fmt.Errorf("learn elsewhere: %w", err)
 			return
@@ -59,7 +61,7 @@ type taughtBy struct {
 	dMax, pairs uint32
 }
 
-func (g *Ground) teach(settings apprentice.Settings, l *schemas.Learning) (apprentice.Learner, error) {
+func (g *Ground) teach(ctx context.Context, settings apprentice.Settings, l *schemas.Learning) (apprentice.Learner, error) {
 	pairs := int(cmp.Or(l.GetMaxPairsPerTarget(), defaultPairs))
 	extraction := g.settings
 	extraction.Families = settings.Families.InTable()
@@ -70,7 +72,7 @@ func (g *Ground) teach(settings apprentice.Settings, l *schemas.Learning) (appre
 	}
 	learner, settled, relevance := apprentice.New(settings), make(map[string]int), make(map[string]float64)
 	for _, u := range urls {
-		x, err := g.web.extract(g.web.pages[u], extraction)
+		x, err := g.web.extract(g.web.pages[u], nil, extraction)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +90,7 @@ func (g *Ground) teach(settings apprentice.Settings, l *schemas.Learning) (appre
 				if err != nil {
 					return nil, err
 				}
-				j, err := g.model.Judge(parsed, []string{g.task.FocusClass})
+				j, err := g.critic.Judge(ctx, parsed, judging.Fields{})
 				if err != nil {
 					return nil, fmt.Errorf("judge %s: %w", v, err)
 				}

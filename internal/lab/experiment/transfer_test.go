@@ -15,7 +15,7 @@ import (
 // used.
 func TestTransferredLearnsFromOtherSites(t *testing.T) {
 	g := ground(t, worldtest.Random(41, 100))
-	run, err := g.Run("apprentice-transferred", 0, 0, &schemas.Learning{DMax: 5})
+	run, err := g.Run(t.Context(), "apprentice-transferred", 0, 0, &schemas.Learning{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestTransferIsRefusedWithoutOtherSites(t *testing.T) {
 	w.Pages, w.NotCounted = "all", []string{}
 	w.Targets += 10
 	g := ground(t, w)
-	if _, err := g.Try("apprentice-transferred", 0, 0, nil); err == nil || !strings.Contains(err.Error(), "no other site") {
+	if _, err := g.Try(t.Context(), "apprentice-transferred", 0, 0, nil); err == nil || !strings.Contains(err.Error(), "no other site") {
 		t.Errorf("%v", err)
 	}
 	b := &Bench{
@@ -84,12 +84,12 @@ func TestCrawlWithinPages(t *testing.T) {
 	base := try(t, g, Baseline, 0, 0)
 	within := g.Reaching(base)
 	for _, ranker := range []string{"unfocused", "apprentice-taught"} {
-		run, err := g.Run(ranker, 0, 0, nil)
+		run, err := g.Run(t.Context(), ranker, 0, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		run.Within = within
-		crawl, err := run.Crawl()
+		crawl, err := run.Crawl(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

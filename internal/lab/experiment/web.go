@@ -16,7 +16,7 @@ import (
 	"forager/internal/classify/critic"
 	"forager/internal/classify/examples"
 	"forager/internal/page/dom"
-	"forager/internal/web/answer"
+	"forager/internal/web/httpresponse"
 	"forager/internal/web/warc"
 	"forager/internal/web/webarchive"
 	"forager/internal/web/weburl"
@@ -144,7 +144,7 @@ func each(n int, f func(i int)) {
 			return nil
 		})
 	}
-	g.Wait() // f has no error
+	_ = g.Wait() // f has no error
 }
 
 // newPage converts a stored response as fetch and parse-dom would; the parsed page is encoded, nil if there is none.
@@ -155,7 +155,7 @@ func newPage(stored *webarchive.Page, settings dom.Settings) (*page, []byte, err
 		return nil, nil, err
 	}
 	kind := stored.Header.Get("Content-Type")
-	meaning := answer.Of(u, stored.Status, stored.Location, kind, stored.Body)
+	meaning := httpresponse.Of(u, stored.Status, stored.Location, kind, stored.Body)
 	p.outcome, p.redirect, p.detail = meaning.Outcome, meaning.Redirect, meaning.Detail
 	var parsed *schemas.Page
 	switch {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
@@ -31,7 +32,7 @@ func ground(t testing.TB, w *worldtest.World) *Ground {
 // try makes a crawl that must not fail.
 func try(t testing.TB, g *Ground, ranker string, draw int, seed uint64) *Crawl {
 	t.Helper()
-	c, err := g.Try(ranker, draw, seed, &schemas.Learning{DMax: 5})
+	c, err := g.Try(t.Context(), ranker, draw, seed, &schemas.Learning{DMax: 5})
 	if err != nil {
 		t.Fatalf("%s: %v", ranker, err)
 	}
@@ -40,7 +41,7 @@ func try(t testing.TB, g *Ground, ranker string, draw int, seed uint64) *Crawl {
 
 // found is the verdict on a page in scope.
 func (g *Ground) found(u string) *schemas.LinkFound {
-	rec, err := g.Verdict(u)
+	rec, err := g.Verdict(context.Background(), u)
 	if err != nil {
 		panic(err)
 	}

@@ -361,7 +361,7 @@ var further2002 = [...]struct {
 	{"offsets up to 5", func(string, bool) bool { return false }},
 	{"and names of u's top two classes", func(_ string, name bool) bool { return name }},
 	{"and all prefixes of these names", func(term string, _ bool) bool { return strings.HasPrefix(term, "c:/") }},
-	{"offsets up to 5, and R of links beside the link, where known", func(term string, _ bool) bool { return strings.HasPrefix(term, "w:") }},
+	{"offsets up to 5, and R of neighbouring links, where known", func(term string, _ bool) bool { return strings.HasPrefix(term, "w:") }},
 }
 
 // addFurther measures the gain of these.

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/measure"
 	"forager/internal/measure/chart"
 	"forager/internal/measure/harvest"
 	"forager/internal/rank/distill"
@@ -40,19 +41,17 @@ func (s *session) of1999() error {
 }
 
 // tail returns the mean R of a crawl's last hundred pages that count.
-func tail(w *World) func(k crawlKey, c *experiment.Crawl) float64 {
-	return func(k crawlKey, c *experiment.Crawl) float64 {
-		var rs []float64
-		for _, step := range c.Steps {
-			if step.Counted {
-				rs = append(rs, step.Raw)
-			}
+func tail(_ crawlKey, c *experiment.Crawl) float64 {
+	var rs []float64
+	for _, step := range c.Steps {
+		if step.Counted {
+			rs = append(rs, step.Raw)
 		}
-		if len(rs) == 0 {
-			return 0
-		}
-		return harvest.MovingAverage(rs, 100)[len(rs)-1]
 	}
+	if len(rs) == 0 {
+		return 0
+	}
+	return harvest.MovingAverage(rs, 100)[len(rs)-1]
 }
 
 func (s *session) harvest1999() {
@@ -65,18 +64,18 @@ func (s *session) harvest1999() {
 		at := func(share float64, label bool) map[string][]float64 {
 			return w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 {
 				curve := w.Grounds[k.task].Curve(c)
-				if n := int(share * float64(curve.Budget())); label {
+				n := int(share * float64(curve.Budget()))
+				if label {
 					return curve.LabelRate(n)
-				} else {
-					return curve.Rate(n)
 				}
+				return curve.Rate(n)
 			})
 		}
 		spent := w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 { return float64(len(c.Steps)) / float64(k.task.Budget) })
 		spentBy[r] = overTasks(spent)
-		early[r], rate[r], last[r] = overTasks(at(.25, false)), overTasks(at(1, false)), overTasks(w.byTask(asItIs, r, tail(w)))
+		early[r], rate[r], last[r] = overTasks(at(.25, false)), overTasks(at(1, false)), overTasks(w.byTask(asItIs, r, tail))
 		t.row(r, num(early[r]), num(rate[r]), num(last[r]), num(overTasks(at(.25, true))), num(overTasks(at(1, true))), percent(spentBy[r]))
-		curves = append(curves, w.course(asItIs, r, func(_ crawlKey, c *harvest.Curve, n int) float64 { return c.Rate(n) }))
+		curves = append(curves, w.course(asItIs, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Rate(n) }))
 	}
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{budgetChart("Harvest rate by the critic", "mean R of the pages so far", 1, lines([]string{unfocused, soft, hard}, curves...))}}
 	p.Found = fmt.Sprintf("of the first quarter's pages unfocused keeps %s relevant, soft focus %s, hard focus %s (by the critic; an early end is filled with zeros); of the last hundred pages %s, %s and %s.",
@@ -140,7 +139,7 @@ func (s *session) overlap1999() {
 	p.Found = fmt.Sprintf("at the end two soft-focus crawls from disjoint seeds have %s of their pages in common, two unfocused ones %s; by chance it would be %s.",
 		percent(urls[soft]), percent(urls[unfocused]), percent(chance))
 	if p.Verdict != As {
-		p.Why = fmt.Sprintf("On a closed web crawls must meet (by chance %s of the pages), and breadth first from the same hubs meets as well: the pair of unfocused crawls stands at %s.",
+		p.Why = fmt.Sprintf("On a closed web crawls must meet (by chance %s of the pages), and breadth first from the same hubs meets as well: the pair of unfocused crawls is at %s.",
 			percent(chance), percent(urls[unfocused]))
 	}
 	s.add("1999", "acquisition", p)
@@ -261,7 +260,7 @@ func (s *session) authorities(k crawlKey) (map[string]int, int, error) {
 	}
 	out := make([][]uint32, len(pages))
 	for i, step := range c.Steps {
-		rec, err := g.Verdict(step.URL)
+		rec, err := g.Verdict(s.ctx, step.URL)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/measure"
 	"forager/internal/measure/chart"
 	"forager/internal/measure/harvest"
 )
@@ -54,7 +55,7 @@ func (s *session) targets2000(rankers []string) {
 		}
 		found[r] = w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Grounds[k.task].Curve(c).AUC() })
 		t.row(append(row, num(overTasks(found[r])))...)
-		curves = append(curves, w.course(layers34, r, func(_ crawlKey, c *harvest.Curve, n int) float64 { return c.Recall(n) }))
+		curves = append(curves, w.course(layers34, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
 	}
 	at := func(r string) float64 {
 		return overTasks(w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 {
@@ -153,11 +154,11 @@ func (s *session) backlinks2000() {
 	c, said := claim(auc(r), auc(contextGraph))
 	t := Table{Columns: []string{"ranker", "AUC over requests", "targets in the best 20 pages running"}}
 	for _, name := range append([]string{contextGraph}, asking...) {
-		t.row(name, num(overTasks(auc(name))), num(overTasks(w.byTask(layers34, name, func(k crawlKey, c *experiment.Crawl) float64 { return burst(c) }))))
+		t.row(name, num(overTasks(auc(name))), num(overTasks(w.byTask(layers34, name, func(_ crawlKey, c *experiment.Crawl) float64 { return burst(c) }))))
 	}
 	shown, curves := []string{contextGraph, r, focused2000, unfocused}, [][]float64(nil)
 	for _, name := range shown {
-		curves = append(curves, w.course(layers34, name, func(_ crawlKey, c *harvest.Curve, n int) float64 { return c.Recall(n) }))
+		curves = append(curves, w.course(layers34, name, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
 	}
 	drawn := budgetChart("Targets found with and without backlinks, by pages without queries", "share of all targets", 1, lines(shown, curves...))
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{drawn}, Verdict: agree(c.Mean > 0), Found: fmt.Sprintf("in AUC over requests %s − %s is %s.", r, contextGraph, said)}

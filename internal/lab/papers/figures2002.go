@@ -1,6 +1,7 @@
 package papers
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,7 +36,7 @@ func (s *session) of2002() error {
 		return err
 	}
 	if m.instances == 0 {
-		return fmt.Errorf("its soft-focus crawls settled no leap")
+		return errors.New("its soft-focus crawls settled no leap")
 	}
 	s.figure5()
 	s.figure6(m)
@@ -149,7 +150,7 @@ func (s *session) figure6(m *measured) {
 		p.Why = fmt.Sprintf("A crawl's evidence is %d instances with %.0f features up to 5; the paper had that of 20,000 pages a topic. So few teach the words at 0, and words farther away add noise. "+
 			"Where another link to the same page may teach (random folds), accuracy at 0 is %s: it is the target that is known, not its kind.", perCrawl, m.pairs, num(m.accuracies[2][0].average))
 	case best > 7 && late > .01:
-		p.Why = fmt.Sprintf("It rises farther than in the paper: the pages are made by templates, where what stands several leaves away is the same menu again (%s of links have text 8 leaves away).", percent((m.text[0]+m.text[2*Reach])/2))
+		p.Why = fmt.Sprintf("It rises farther than in the paper: the pages are made by templates, where several leaves away there is the same menu again (%s of links have text 8 leaves away).", percent((m.text[0]+m.text[2*Reach])/2))
 	}
 	if p.Verdict != As && gainNegative <= gainPositive {
 		p.Why += fmt.Sprintf(" Positive instances are %+.3f better at the best d_max and negative ones %+.3f: no class gains at the other's cost as in the paper.", gainPositive, gainNegative)
@@ -244,7 +245,7 @@ func (s *session) figure8(m *measured) {
 	g := gainOf(&m.around)
 	t, l := offsetTable("gain, thousandths of a bit a term", g.millibits), []chart.Line{offsetLine("leaves: compact", g.millibits)}
 	p := Part{Verdict: agree(g.falls, g.teeth >= teethNeeded, g.settles)}
-	p.Found = fmt.Sprintf("a term tells %s thousandths of a bit at 0, %s beside it, %s at 5 and %s beyond; %d of %d odd distances lie below the even one beyond them. An offset's gain is computed from what stands there, so it is the same for every d_max.",
+	p.Found = fmt.Sprintf("a term tells %s thousandths of a bit at 0, %s next to it, %s at 5 and %s beyond; %d of %d odd distances lie below the even one beyond them. An offset's gain is computed from the words there, so it is the same for every d_max.",
 		num(g.millibits[Reach]), num(g.near), num(g.five), num(g.far), g.teeth, toothPairs)
 	if m.paper != nil {
 		as := gainOf(m.paper)
@@ -313,15 +314,15 @@ func (s *session) further2002(m *measured) {
 	names, prefixes, cited := gain[1], gain[2], gain[3]
 	const none = .005 // our reading of "no appreciable extent" in the paper
 	p := Part{Tables: []Table{t}, Verdict: agree(names > 0, prefixes > 0, math.Abs(cited) < none)}
-	p.Found = fmt.Sprintf("names of the top two classes of u change accuracy by %+.3f, their prefixes by %+.3f more, and co-citation features by %+.3f; %s of the links had one beside them whose page was known.", names, prefixes, cited, percent(m.cited))
+	p.Found = fmt.Sprintf("names of the top two classes of u change accuracy by %+.3f, their prefixes by %+.3f more, and co-citation features by %+.3f; %s of the links had a neighbour whose page was known.", names, prefixes, cited, percent(m.cited))
 	if names <= 0 {
 		p.Why += fmt.Sprintf("Of %s of the links' words the name is one more, and a page's class is what soft focus ranks by already. ", percent(m.tokens[Reach]))
 	}
 	if prefixes <= 0 {
-		p.Why += "The critic's classes are flat here: the root is the only prefix, and says the same of every link. "
+		p.Why += "The critic's classes are flat here: the root is the only prefix, and is the same for every link. "
 	}
 	if math.Abs(cited) >= none {
-		p.Why += fmt.Sprintf("A closed web is crawled to a quarter, so that for %s of the links a page behind one beside them is known; the paper does not say how many that were on the open Web. ", percent(m.cited))
+		p.Why += fmt.Sprintf("A closed web is crawled to a quarter, so that for %s of the links the page of a neighbouring link is known; the paper does not say how many that were on the open Web. ", percent(m.cited))
 	}
 	p.Why = strings.TrimSpace(p.Why)
 	s.add("2002", "§3.8", p)

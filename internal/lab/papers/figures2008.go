@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/measure"
 	"forager/internal/measure/chart"
-	"forager/internal/measure/harvest"
 )
 
 func figures2008() []Figure {
@@ -77,7 +77,7 @@ func (s *session) precision2008(rankers []string) error {
 			num(overTasks(w.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 {
 				return w.Grounds[k.task].Curve(c).LabelRate(int(k.task.Budget))
 			}))), num(overTasks(label[r])))...)
-		curves = append(curves, w.course(layer4, r, func(_ crawlKey, c *harvest.Curve, n int) float64 { return c.Recall(n) }))
+		curves = append(curves, w.course(layer4, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
 	}
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{budgetChart("Targets found from four links away", "share of all targets", 1, lines(rankers, curves...))}}
 	marginal, viterbi := memm+"marginal", memm+"viterbi"
@@ -85,7 +85,7 @@ func (s *session) precision2008(rankers []string) error {
 	var held []bool
 	wins := func(a, b string, needs float64) {
 		if near[a] == nil || near[b] == nil {
-			s.missing("2008", "Figs 2 and 3", fmt.Sprintf("experiments have no ranker %s to set beside %s.", a, b))
+			s.missing("2008", "Figs 2 and 3", fmt.Sprintf("experiments have no ranker %s to compare with %s.", a, b))
 			return
 		}
 		c, _ := claim(near[a], near[b])

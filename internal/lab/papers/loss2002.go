@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/measure"
 	"forager/internal/measure/chart"
-	"forager/internal/measure/harvest"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
 )
@@ -69,12 +69,12 @@ func (s *session) figure10() {
 		for _, r := range protocol.rankers {
 			early, late := w.lossCut(asItIs, r, .25), w.lossCut(asItIs, r, 1)
 			cuts[r] = [2]float64{overTasks(early), overTasks(late)}
-			at := func(of func(*harvest.Curve, int) float64, share float64) float64 {
+			at := func(of func(*measure.Curve, int) float64, share float64) float64 {
 				return overTasks(w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 {
 					return of(w.Grounds[k.task].Curve(c), int(share*float64(k.task.Budget)))
 				}))
 			}
-			t.row(r, num(at((*harvest.Curve).LossRate, .25)), num(at((*harvest.Curve).LossRate, 1)), percent(cuts[r][0]), percent(cuts[r][1]), num(at((*harvest.Curve).LabelRate, .25)))
+			t.row(r, num(at((*measure.Curve).LossRate, .25)), num(at((*measure.Curve).LossRate, 1)), percent(cuts[r][0]), percent(cuts[r][1]), num(at((*measure.Curve).LabelRate, .25)))
 			curves = append(curves, w.course(asItIs, r, lossRate))
 		}
 		p.Tables = append(p.Tables, t)
@@ -162,7 +162,7 @@ func (s *session) figure12() {
 	p := Part{Tables: []Table{t}, Verdict: agree(below, between)}
 	p.Found = fmt.Sprintf("after a quarter of the budget the baseline has lost %s of its whole loss, the recall crawler %s and the free apprentice %s.", num(quarter[0]), num(quarter[1]), num(quarter[2]))
 	if p.Verdict != As {
-		p.Why = fmt.Sprintf("Free and held apprentice have learnt from the same crawl, and %s of the free one's pages are that crawl's: there is little room between them.", percent(s.shared()))
+		p.Why = fmt.Sprintf("Free and held apprentice have learnt from the same crawl, and %s of the free one's pages are that crawl's: there is little difference between them.", percent(s.shared()))
 		if !below {
 			p.Why += " Behind its gate the recall crawler puts off links of pages below the threshold, also those that the baseline followed."
 		}
@@ -292,7 +292,7 @@ func (s *session) frontier(k crawlKey) ([]prospect, error) {
 	at := make(map[string]int)
 	var all []prospect
 	for _, step := range c.Steps[:n] {
-		rec, err := g.Verdict(step.URL)
+		rec, err := g.Verdict(s.ctx, step.URL)
 		if err != nil {
 			return nil, err
 		}
@@ -305,7 +305,7 @@ func (s *session) frontier(k crawlKey) ([]prospect, error) {
 			if v == "" || visited[v] {
 				continue
 			}
-			target, err := g.Verdict(v)
+			target, err := g.Verdict(s.ctx, v)
 			if err != nil {
 				return nil, err
 			}

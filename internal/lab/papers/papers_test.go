@@ -86,7 +86,7 @@ func TestTheSameWebsGiveTheSamePage(t *testing.T) {
 			t.Errorf("%s is neither shown nor missing", title)
 		}
 		if m := regexp.MustCompile(`\*This is (not|partly) as in the paper\.\*(.*)`).FindStringSubmatch(section); m != nil && strings.TrimSpace(m[2]) == "" {
-			t.Errorf("%s: nobody says why", title)
+			t.Errorf("%s: no reason is given", title)
 		}
 	}
 }

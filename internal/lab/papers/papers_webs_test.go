@@ -40,7 +40,7 @@ func TestWebsGainIsTheCommittedOne(t *testing.T) {
 	want := gainOf(&m.around)
 	for i, row := range committedRows(t, "### 2002, Fig. 8", "**webkb-uni:**") {
 		if have := strings.TrimSpace(strings.Split(row, "|")[2]); have != num(want.millibits[i]) {
-			t.Errorf("docs/papers.md has %q; measured now: %s. make papers writes it anew", row, num(want.millibits[i]))
+			t.Errorf("docs/papers.md has %q; measured now: %s. make papers writes it again", row, num(want.millibits[i]))
 		}
 	}
 }

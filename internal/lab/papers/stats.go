@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/measure"
 	"forager/internal/measure/chart"
 	"forager/internal/measure/harvest"
 )
@@ -22,8 +23,8 @@ func overTasks(byTask map[string][]float64) float64 {
 }
 
 // claim returns the difference of two measures over tasks, also as text.
-func claim(a, b map[string][]float64) (harvest.Comparison, string) {
-	c, err := harvest.Compare(a, b)
+func claim(a, b map[string][]float64) (measure.Comparison, string) {
+	c, err := measure.Compare(a, b)
 	if err != nil {
 		return c, "cannot be compared: " + err.Error()
 	}
@@ -35,7 +36,7 @@ func claim(a, b map[string][]float64) (harvest.Comparison, string) {
 }
 
 // course returns the mean of of over tasks and draws at each percent of the budget.
-func (w *World) course(how how, ranker string, of func(k crawlKey, curve *harvest.Curve, n int) float64) []float64 {
+func (w *World) course(how how, ranker string, of func(k crawlKey, curve *measure.Curve, n int) float64) []float64 {
 	var points [101]float64
 	crawls := 0
 	for _, k := range w.every(how, ranker) {
@@ -55,7 +56,7 @@ func (w *World) course(how how, ranker string, of func(k crawlKey, curve *harves
 	return points[:]
 }
 
-func lossRate(_ crawlKey, c *harvest.Curve, n int) float64 { return c.LossRate(n) }
+func lossRate(_ crawlKey, c *measure.Curve, n int) float64 { return c.LossRate(n) }
 
 // lines converts courses to lines of a chart.
 func lines(names []string, courses ...[]float64) []chart.Line {

@@ -78,7 +78,7 @@ func (w *World) crawls(ctx context.Context, keys []crawlKey) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if made[i], err = w.crawl(k); err != nil {
+			if made[i], err = w.crawl(ctx, k); err != nil {
 				return fmt.Errorf("task %s, draw %d, %s: %w", k.task.Name, k.draw, k.ranker, err)
 			}
 			return nil
@@ -96,7 +96,7 @@ func (w *World) crawls(ctx context.Context, keys []crawlKey) error {
 // transferred is the apprentice of protocol T.
 const transferred = "apprentice-transferred"
 
-func (w *World) crawl(k crawlKey) (*experiment.Crawl, error) {
+func (w *World) crawl(ctx context.Context, k crawlKey) (*experiment.Crawl, error) {
 	g, ranker, prior := w.Grounds[k.task], k.ranker, []byte(nil)
 	if k.how == paperLeaves {
 		g = w.Leaves[k.task]
@@ -104,7 +104,7 @@ func (w *World) crawl(k crawlKey) (*experiment.Crawl, error) {
 	if ranker == transferred && w.Prior != nil {
 		ranker, prior = "apprentice-gated", w.Prior
 	}
-	run, err := g.Run(ranker, k.draw, uint64(k.draw), learning)
+	run, err := g.Run(ctx, ranker, k.draw, uint64(k.draw), learning)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (w *World) crawl(k crawlKey) (*experiment.Crawl, error) {
 	case disjoint:
 		run.Seeds = w.others(k.task, k.draw)
 	case recall:
-		base, err := g.Try(experiment.Baseline, k.draw, uint64(k.draw), learning)
+		base, err := g.Try(ctx, experiment.Baseline, k.draw, uint64(k.draw), learning)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +137,7 @@ func (w *World) crawl(k crawlKey) (*experiment.Crawl, error) {
 			return nil, err
 		}
 	}
-	return run.Crawl()
+	return run.Crawl(ctx)
 }
 
 // others returns the seeds of the next draw that are not this one's.

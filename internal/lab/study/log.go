@@ -59,7 +59,7 @@ func OpenLog(path string, o Origin) (*Log, error) {
 	}
 	l := &Log{file: f, known: make(map[name]*experiment.Result)}
 	if err := l.read(o); err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, fmt.Errorf("log of runs %s: %w", path, err)
 	}
 	return l, nil
@@ -133,7 +133,7 @@ func (l *Log) take(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&one); err != nil {
-		return fmt.Errorf("%w; remove the file to begin anew", err)
+		return fmt.Errorf("%w; remove the file to start over", err)
 	}
 	r := one.Result
 	l.known[name{r.Task, r.Variant, one.Settings, r.Draw, r.Seed}] = &r

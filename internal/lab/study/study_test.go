@@ -118,7 +118,7 @@ func TestAStudyIsTheSameHoweverItIsStopped(t *testing.T) {
 		if stops == 1 {
 			tear(t, path, 7)
 		} else if stops == 2 && again.torn == 0 {
-			t.Error("nobody says that the log was torn")
+			t.Error("the torn log is not reported")
 		}
 	}
 	// What was read back is the report that was written.

@@ -157,12 +157,12 @@ func histogramOf(h, raw *Histogram) template.HTML {
 }
 
 // learningCurve draws a measure over the number of examples.
-func learningCurve(title string, lessons []Lesson, of func(Brief) float64) template.HTML {
+func learningCurve(title string, points []CurvePoint, of func(Brief) float64) template.HTML {
 	c := chart.Chart{Title: title, XTitle: "pages", YTitle: title}
 	for kind := range Kinds {
 		l := chart.Line{Name: kind.String()}
-		for i := range lessons {
-			l.X, l.Y = append(l.X, float64(lessons[i].Pages)), append(l.Y, of(lessons[i].Kind(kind)))
+		for i := range points {
+			l.X, l.Y = append(l.X, float64(points[i].Pages)), append(l.Y, of(points[i].Kind(kind)))
 		}
 		c.Lines = append(c.Lines, l)
 	}

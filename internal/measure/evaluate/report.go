@@ -25,7 +25,7 @@ type Report struct {
 	Relevance    []Histogram `json:"relevance"`
 	RawRelevance []Histogram `json:"raw_relevance"`
 	// Learning are the measures of critics trained on fewer examples, fewest first; the last has all.
-	Learning []Lesson `json:"learning"`
+	Learning []CurvePoint `json:"learning"`
 	// Words are those that decide each topic.
 	Words []Deciding `json:"words"`
 }
@@ -36,8 +36,8 @@ type Property struct {
 	Value string `json:"value"`
 }
 
-// Lesson is the measures of a critic that was trained and measured on a part of the examples.
-type Lesson struct {
+// CurvePoint is the measures of a critic that was trained and measured on a part of the examples.
+type CurvePoint struct {
 	Pages      int   `json:"pages"`
 	Raw        Brief `json:"raw"`
 	Tempered   Brief `json:"tempered"`
@@ -45,7 +45,7 @@ type Lesson struct {
 }
 
 // Kind returns the measures of one kind of posterior.
-func (l *Lesson) Kind(p Posterior) Brief { return [...]Brief{l.Raw, l.Tempered, l.Calibrated}[p] }
+func (l *CurvePoint) Kind(p Posterior) Brief { return [...]Brief{l.Raw, l.Tempered, l.Calibrated}[p] }
 
 // Brief is the most important Scores.
 type Brief struct {

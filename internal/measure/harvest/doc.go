@@ -1,17 +1,8 @@
-// Package harvest computes the measures of crawls and the statistics by which rankers are compared.
+// Package harvest computes the measures of crawls that the operator's command reports: averages along the pages, the loss
+// that one crawl avoided against another, and how rankers that were only recorded would have ordered the pages
+// (CompareOrders).
 //
-// A Curve measures a crawl along the pages it delivered, up to its budget. A crawl is not measured by its own
-// critic alone: where a web has human labels, harvest and recall of labelled targets are reported with the mean
-// of R. For a crawl without labels the share of pages on topic is estimated from pages drawn at random that a
+// For a crawl without labels the share of pages on topic is estimated from pages drawn at random that a
 // person has marked (Sampled, docs/decisions/0052), or from the error rates of its critic on pages that it has
 // not seen (Corrected).
-//
-// A crawl that ends early is extended to the budget: with the targets found so far for recall and AUC, with
-// pages of R = 0 that are no targets for harvest and loss. Otherwise a crawl that stops early with a high
-// harvest rate would be rated too high.
-//
-// Intervals over draws (Interval) show the noise of the seeds only. Rankers are compared over tasks, with draws
-// averaged within each (Compare): the sign-flip test and a bootstrap of the paired differences, with Holm's
-// correction over all claims of a family (Correct). Fewer than 6 tasks give no p-value: the smallest that five
-// can give is 1/16.
 package harvest

@@ -15,7 +15,7 @@ import (
 	"forager/schemas"
 )
 
-func TestWhatAPageSaysOfItself(t *testing.T) {
+func TestPageMetadata(t *testing.T) {
 	for _, c := range []struct {
 		name, body string
 		want       *schemas.Page
@@ -98,7 +98,7 @@ func TestCharsets(t *testing.T) {
 		{"latin 1 is windows-1252", "text/html; charset=latin1", "\x8c", "windows-1252", "œ"},
 		{"unknown in header", "text/html; charset=klingon", "<meta charset=koi8-r>\xcd", "koi8-r", "м"},
 		{"meta", "text/html", "<meta http-equiv=content-type content='text/html; charset=shift_jis'>\x83\x41", "shift_jis", "ア"},
-		{"meta that says UTF-16", "", "<meta charset=utf-16>" + utf, "utf-8", "café"},
+		{"meta with UTF-16", "", "<meta charset=utf-16>" + utf, "utf-8", "café"},
 		{"UTF-16 with mark", "", "\xff\xfea\x00\xe9\x00", "utf-16le", "aé"},
 		{"UTF-16 in header", "text/html; charset=utf-16be", "\x00a\x00\xe9", "utf-16be", "aé"},
 		{"shifting", "text/html; charset=iso-2022-jp", "\x1b$B%\"\x1b(B", "iso-2022-jp", "ア"},

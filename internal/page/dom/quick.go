@@ -515,8 +515,7 @@ func (q *quick) endPart(rank int) bool {
 
 // tabular handles the start of a table, or of a part of one.
 func (q *quick) tabular(e *kind) bool {
-	switch e.name {
-	case "table":
+	if e.name == "table" {
 		if top := q.top(); top.rank > 0 && top.rank < rankCell && top.name != "caption" {
 			return false
 		}

@@ -239,7 +239,7 @@ func TestScreenReadsTagsAsTheTokenizer(t *testing.T) {
 		count, end, clean := attributes([]byte(body), at)
 		if (tag == tagCode) != (string(name) == "code") || end != size || count < attrs ||
 			(clean && cleanName) != !strings.Contains(body[1:size], "<") {
-			t.Fatalf("%q is tag %d, ends at %d, has %d attributes, is clean: %v, %v; the tokenizer says %q, %d, %d",
+			t.Fatalf("%q is tag %d, ends at %d, has %d attributes, is clean: %v, %v; the tokenizer has %q, %d, %d",
 				body, tag, end, count, cleanName, clean, name, size, attrs)
 		}
 	})

@@ -1,7 +1,7 @@
 package tfidf
 
 import (
-	"fmt"
+	"errors"
 	"iter"
 	"maps"
 	"math"
@@ -59,7 +59,7 @@ func index(documents iter.Seq[Document], keep bool) (*Corpus, []Text, error) {
 		}
 	}
 	if n == 0 {
-		return nil, nil, fmt.Errorf("a corpus wants documents; there are none")
+		return nil, nil, errors.New("a corpus wants documents; there are none")
 	}
 	c := &Corpus{index: number, weight: make([]float64, len(having))}
 	final := make([]uint32, len(having)) // new number of each word, in the order of the words, by its old one
@@ -82,8 +82,10 @@ type Text struct {
 	words, counts []uint32
 }
 
-// Len, Less and Swap sort a text by its words.
-func (t Text) Len() int           { return len(t.words) }
+// Len returns the number of different words. With Less and Swap it sorts them.
+func (t Text) Len() int { return len(t.words) }
+
+// Less and Swap are those of [sort.Interface].
 func (t Text) Less(i, j int) bool { return t.words[i] < t.words[j] }
 func (t Text) Swap(i, j int) {
 	t.words[i], t.words[j] = t.words[j], t.words[i]

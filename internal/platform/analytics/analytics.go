@@ -108,7 +108,7 @@ func (d *DB) failed(ctx context.Context, what string, err error) error {
 }
 
 // Migrate creates the database with its tables and views, where they are missing or older. It may
-// run several times at once. A table file that was applied in another form is an error.
+// run several times at once. A table with other columns is an error.
 func (d *DB) Migrate(ctx context.Context) error {
 	err := d.admin.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+quoted(d.database))
 	if err != nil {
@@ -119,19 +119,22 @@ func (d *DB) Migrate(ctx context.Context) error {
 	if err != nil {
 		return d.failed(ctx, "make the table of migrations", err)
 	}
+	for _, t := range tables.Tables() {
+		statement, err := d.change(ctx, &t)
+		if err != nil {
+			return err
+		}
+		if statement == "" {
+			continue
+		}
+		if err := d.conn.Exec(ctx, statement); err != nil {
+			return d.failed(ctx, "make the table "+t.Name, err)
+		}
+		d.forget(t.Name)
+	}
 	applied, err := d.applied(ctx)
 	if err != nil {
 		return err
-	}
-	for _, f := range tables.Tables() {
-		switch digest, ok := applied[f.Name]; {
-		case !ok:
-			if err := d.apply(ctx, f); err != nil {
-				return err
-			}
-		case digest != f.Digest:
-			return d.otherVersion(f.Name)
-		}
 	}
 	if v := tables.Views(); applied[v.Name] != v.Digest {
 		return d.apply(ctx, v)
@@ -139,8 +142,39 @@ func (d *DB) Migrate(ctx context.Context) error {
 	return nil
 }
 
-func (d *DB) otherVersion(file string) error {
-	return fmt.Errorf("ClickHouse at %s: the tables of database %s were made by another version of Forager (%s differs): use that version, or another database", d.url, d.database, file)
+// change returns the statement that creates a table or adds the columns that it lacks; empty if there is nothing to change. A column
+// of another type, or one that this program does not have, is an error.
+func (d *DB) change(ctx context.Context, t *tables.Table) (string, error) {
+	have, err := d.columnTypes(ctx, t.Name)
+	if err != nil {
+		return "", d.failed(ctx, "read the columns of "+t.Name, err)
+	}
+	if len(have) == 0 {
+		return t.Create, nil
+	}
+	var missing []string
+	place := " FIRST"
+	for _, c := range t.Columns {
+		switch kind, ok := have[c.Name]; {
+		case !ok:
+			missing = append(missing, "ADD COLUMN IF NOT EXISTS "+c.Definition+place)
+		case kind != c.Type:
+			return "", d.otherVersion(t.Name + "." + c.Name)
+		}
+		place = " AFTER " + c.Name
+		delete(have, c.Name)
+	}
+	for name := range have {
+		return "", d.otherVersion(t.Name + "." + name)
+	}
+	if len(missing) == 0 {
+		return "", nil
+	}
+	return "ALTER TABLE " + t.Name + " " + strings.Join(missing, ", "), nil
+}
+
+func (d *DB) otherVersion(what string) error {
+	return fmt.Errorf("ClickHouse at %s: the tables of database %s were made by another version of Forager (%s differs): use that version, or another database", d.url, d.database, what)
 }
 
 func (d *DB) applied(ctx context.Context) (map[string]string, error) {
@@ -188,19 +222,27 @@ func (d *DB) Check(ctx context.Context) error {
 	if exists == 0 {
 		return fmt.Errorf("ClickHouse at %s has no tables of Forager in database %s; forager setup makes them", d.url, d.database)
 	}
+	for _, t := range tables.Tables() {
+		statement, err := d.change(ctx, &t)
+		if err != nil {
+			return err
+		}
+		if statement != "" {
+			return d.notApplied(t.Name)
+		}
+	}
 	applied, err := d.applied(ctx)
 	if err != nil {
 		return err
 	}
-	for _, f := range append(tables.Tables(), tables.Views()) {
-		switch digest, ok := applied[f.Name]; {
-		case !ok, digest != f.Digest && f.Name == tables.Views().Name:
-			return fmt.Errorf("ClickHouse at %s: %s is not applied to database %s; forager setup does that", d.url, f.Name, d.database)
-		case digest != f.Digest:
-			return d.otherVersion(f.Name)
-		}
+	if v := tables.Views(); applied[v.Name] != v.Digest {
+		return d.notApplied(v.Name)
 	}
 	return nil
+}
+
+func (d *DB) notApplied(what string) error {
+	return fmt.Errorf("ClickHouse at %s: %s is not applied to database %s; forager setup does that", d.url, what, d.database)
 }
 
 // Insert writes rows; if it fails some may have been written.
@@ -208,7 +250,7 @@ func Insert[R Row](ctx context.Context, d *DB, rows []R) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	table := tableOf(rows[0])
+	table := rows[0].table()
 	what := fmt.Sprintf("insert %d rows into %s", len(rows), table)
 	cells := fields(reflect.TypeFor[R](), nil)
 	names := make([]string, len(cells))
@@ -247,6 +289,9 @@ func (d *DB) typed(ctx context.Context, table string, names []string) ([]clickho
 		if types, err = d.columnTypes(ctx, table); err != nil {
 			return nil, err
 		}
+		if len(types) == 0 {
+			return nil, &columnError{errors.New("there is no such table; forager setup makes it")}
+		}
 		d.mu.Lock()
 		d.types[table] = types
 		d.mu.Unlock()
@@ -267,6 +312,7 @@ func (d *DB) forget(table string) {
 	delete(d.types, table)
 }
 
+// columnTypes returns the types of a table's columns; none if there is no such table.
 func (d *DB) columnTypes(ctx context.Context, table string) (map[string]string, error) {
 	rows, err := d.conn.Query(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = {table:String}", clickhouse.Named("table", table))
 	if err != nil {
@@ -281,13 +327,7 @@ func (d *DB) columnTypes(ctx context.Context, table string) (map[string]string, 
 		}
 		types[name] = kind
 	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	if len(types) == 0 {
-		return nil, &columnError{errors.New("there is no such table; forager setup makes it")}
-	}
-	return types, nil
+	return types, rows.Err()
 }
 
 // columnError is a row that does not fit its table, or has none.

@@ -3,14 +3,18 @@ package analytics_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"forager/infra/local/clickhouse"
 	"forager/internal/platform/analytics"
@@ -80,13 +84,14 @@ func TestMigrate(t *testing.T) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Errorf("after: %v", err)
 	}
-	// A table file applied in another form is reported, and views are recreated.
-	note := func(file string) {
-		if err := d.Exec(t.Context(), "INSERT INTO migrations (file, digest) SELECT {f:String}, 'other'", analytics.Params{"f": file}); err != nil {
+	// Views of another form are created again, and other tables reported.
+	exec := func(statement string) {
+		t.Helper()
+		if err := d.Exec(t.Context(), statement, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	note("views.sql")
+	exec("INSERT INTO migrations (file, digest) SELECT 'views.sql', 'other'")
 	if err := d.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "forager setup") {
 		t.Errorf("other views: %v", err)
 	}
@@ -94,13 +99,62 @@ func TestMigrate(t *testing.T) {
 		t.Error(err)
 	}
 	if err := d.Check(t.Context()); err != nil {
-		t.Errorf("views made anew: %v", err)
+		t.Errorf("views created again: %v", err)
 	}
-	note("001_tables.sql")
-	for what, f := range map[string]func(context.Context) error{"check": d.Check, "migrate": d.Migrate} {
-		if err := f(t.Context()); err == nil || !strings.Contains(err.Error(), "another version of Forager") {
-			t.Errorf("%s of other tables: %v", what, err)
+	for _, change := range []string{"ADD COLUMN added UInt8", "DROP COLUMN added, MODIFY COLUMN status UInt64"} {
+		exec("ALTER TABLE fetches_rows " + change)
+		for what, f := range map[string]func(context.Context) error{"check": d.Check, "migrate": d.Migrate} {
+			if err := f(t.Context()); err == nil || !strings.Contains(err.Error(), "another version of Forager (fetches_rows.") {
+				t.Errorf("%s of other tables: %v", what, err)
+			}
 		}
+	}
+}
+
+// TestMigrateFromVersion1 begins with the tables of the first version, of which one lacks columns that came later.
+func TestMigrateFromVersion1(t *testing.T) {
+	b, err := os.ReadFile("../../../schemas/clickhouse/testdata/001_tables.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, pipeline.ClickHouse{URL: server(t).URL(), Database: "default"})
+	statements := strings.SplitAfter(string(b), ";\n")
+	for _, statement := range append(statements,
+		"CREATE TABLE migrations (file String, digest String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3)) ENGINE = ReplacingMergeTree(applied_at) ORDER BY file;",
+		"INSERT INTO migrations (file, digest) VALUES ('001_tables.sql', 'of its statements'), ('views.sql', 'of views without the new columns');",
+		"ALTER TABLE fetches_rows DROP COLUMN host, DROP COLUMN truncated;",
+		"INSERT INTO fetches_rows (crawl, id, url, status) VALUES ('c', 'aaaaaaaaaaaaaaaa', 'http://a/', 200);") {
+		if statement, ok := strings.CutSuffix(strings.TrimSpace(statement), ";"); ok {
+			if err := d.Exec(t.Context(), statement, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := d.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "_rows is not applied") {
+		t.Errorf("before: %v", err)
+	}
+	if err := d.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Check(t.Context()); err != nil {
+		t.Errorf("after: %v", err)
+	}
+	insert(t, d, analytics.Fetch{Crawl: "c", ID: id('b'), URL: "http://b/", Host: "b", Truncated: true})
+	if got := fmt.Sprint(query(t, d, "SELECT url, host, status, truncated FROM fetches ORDER BY url", nil).Rows); got != "[[http://a/  200 false] [http://b/ b 0 true]]" {
+		t.Errorf("rows %s", got)
+	}
+	var want, got []string
+	for _, table := range tables.Tables() {
+		for _, c := range table.Columns {
+			want = append(want, table.Name+" "+c.Name+" "+c.Type)
+		}
+	}
+	for _, row := range query(t, d, "SELECT table, name, type FROM system.columns WHERE database = 'default' AND table LIKE '%_rows' ORDER BY table, position", nil).Rows {
+		got = append(got, fmt.Sprint(row[0], " ", row[1], " ", row[2]))
+	}
+	slices.SortStableFunc(want, func(a, b string) int { return strings.Compare(strings.Fields(a)[0], strings.Fields(b)[0]) })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("columns: %s", diff)
 	}
 }
 
@@ -237,13 +291,13 @@ func TestDocumentedQueries(t *testing.T) {
 		}
 		leaps = append(leaps, analytics.Leap{Crawl: "c", ID: name, U: "http://hub/", V: url, Outcome: outcome, Target: relevance, Trains: outcome == "delivered", Request: name,
 			Terms: []string{term, "common"}, Offsets: []int16{-1, 127}, Counts: []uint32{1, 1}, Score: relevance, Policy: "soft", Place: place,
-			RankerShadows: analytics.RankerShadows{Policies: []string{"a", "b"}, Dropped: []bool{false, i%4 < 3}, Tiers: []uint32{uint32(i % 2), 0}, Scores: []float64{relevance, 0}, Models: []string{"", ""}}})
+			ShadowPolicies: []string{"a", "b"}, ShadowDropped: []bool{false, i%4 < 3}, ShadowTiers: []uint32{uint32(i % 2), 0}, ShadowScores: []float64{relevance, 0}, ShadowModels: []string{"", ""}})
 	}
 	insert(t, d, requests...)
 	insert(t, d, fetches...)
 	insert(t, d, verdicts...)
 	insert(t, d, leaps...)
-	insert(t, d, analytics.Status{Crawl: "c", At: at, Dispatched: 200, Pages: 190, Place: analytics.PlaceOf(0, 1, at)})
+	insert(t, d, analytics.Status{Crawl: "c", At: at, Dispatched: 200, Pages: 190, OutageSince: at, OutageCause: "the proxy", Place: analytics.PlaceOf(0, 1, at)})
 	insert(t, d, analytics.Model{Crawl: "c", Kind: "apprentice", Model: "c/30-a", Pages: 30, Place: analytics.PlaceOf(0, 1, at)})
 	for i, pages := range []uint64{100, 150} {
 		for kind, url := range map[string]string{"hub": "http://hub/", "authority": "http://v/"} {
@@ -334,7 +388,7 @@ func TestQuery(t *testing.T) {
 	var last any
 	err := d.Each(t.Context(), "SELECT number FROM numbers(1000000)", nil, func(row []any) error {
 		if last = row[0]; last == uint64(10) {
-			return fmt.Errorf("enough")
+			return errors.New("enough")
 		}
 		return nil
 	})
@@ -374,7 +428,7 @@ func TestErrorClasses(t *testing.T) {
 	away := open(t, pipeline.ClickHouse{URL: "http://" + address})
 	for what, f := range map[string]func(context.Context) error{"check": away.Check, "migrate": away.Migrate} {
 		if err := f(ctx); err == nil || !analytics.Unavailable(err) || !strings.Contains(err.Error(), address) {
-			t.Errorf("%s with nobody at home: %v", what, err)
+			t.Errorf("%s without a server: %v", what, err)
 		}
 	}
 	ended, cancel := context.WithCancel(ctx)
@@ -382,7 +436,7 @@ func TestErrorClasses(t *testing.T) {
 	if err := away.Check(ended); err == nil || analytics.Unavailable(err) {
 		t.Errorf("a context that ended: %v", err)
 	}
-	proxy := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "starting", 503) })}
+	proxy := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "starting", http.StatusServiceUnavailable) })}
 	l, err = net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -37,3 +37,27 @@ func (d *DB) DeleteCrawl(ctx context.Context, crawl string) (map[string]uint64, 
 	}
 	return deleted, nil
 }
+
+// SegmentsOf returns the segments with pages of a crawl: those without pages of crawls that still exist, and the shared
+// ones. gone are all deleted crawls.
+func (d *DB) SegmentsOf(ctx context.Context, crawl string, gone []string) (alone, shared []string, err error) {
+	err = d.Each(ctx, `SELECT object, max(crawl NOT IN {gone:Array(String)}) FROM fetches_rows
+		WHERE object IN (SELECT object FROM fetches_rows WHERE crawl = {crawl:String} AND object != '') GROUP BY object ORDER BY object`,
+		Params{"crawl": crawl, "gone": gone}, func(row []any) error {
+			if others := fmt.Sprint(row[1]) != "0" && fmt.Sprint(row[1]) != "false"; others {
+				shared = append(shared, row[0].(string))
+			} else {
+				alone = append(alone, row[0].(string))
+			}
+			return nil
+		})
+	return alone, shared, err
+}
+
+// GuidesOf returns the versions of guides that a crawl announced and that no operator and no crawl that still exists
+// did. gone are all deleted crawls.
+func (d *DB) GuidesOf(ctx context.Context, crawl string, gone []string) ([]string, error) {
+	return collect(ctx, d, `SELECT model FROM models_rows WHERE kind = 'guide' GROUP BY model
+		HAVING has(groupArray(crawl), {crawl:String}) AND max(crawl NOT IN {gone:Array(String)}) = 0 ORDER BY model`,
+		Params{"crawl": crawl, "gone": gone}, func(row []any) string { return row[0].(string) })
+}

@@ -16,6 +16,11 @@ type BrokenPart struct {
 	Replaced bool
 }
 
+// Drop is the statement that removes a part which was set aside.
+func (p BrokenPart) Drop() string {
+	return fmt.Sprintf("ALTER TABLE %s DROP DETACHED PART '%s' SETTINGS allow_drop_detached = 1", p.Table, p.Part)
+}
+
 // SetAside returns the parts that the server found broken and does not use.
 func (d *DB) SetAside(ctx context.Context) (parts []BrokenPart, err error) {
 	const holds = "countIf(p.partition_id = d.partition_id AND d.%[1]s_block_number BETWEEN p.min_block_number AND p.max_block_number) > 0"

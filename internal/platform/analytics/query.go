@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -121,6 +122,13 @@ func plain(v reflect.Value) any {
 	}
 	return v.Interface()
 }
+
+// reads matches the beginning of statements that read.
+var reads = regexp.MustCompile(`(?is)^(\s|\(|--[^\n]*(\n|$)|#[^\n]*(\n|$)|/\*.*?\*/)*(SELECT|WITH|SHOW|DESC|DESCRIBE|EXPLAIN|EXISTS|VALUES|FROM)\b`)
+
+// Reads reports whether a statement reads by its beginning. ClickHouse refuses changes in its read-only mode, but not
+// SYSTEM and KILL.
+func Reads(sql string) bool { return reads.MatchString(sql) }
 
 // ReadOnly returns a context whose statements can only read and change settings.
 func ReadOnly(ctx context.Context) context.Context {

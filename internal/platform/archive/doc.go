@@ -21,25 +21,9 @@
 //	problem                    why the record could not be decoded; empty = it could be. Otherwise all columns
 //	                           below are empty or null
 //
-// Further columns are for analysts, named as in ClickHouse's tables: crawl, shard, id (16 bytes), url, host, outcome (as people
-// read it) …; relevance (raw), tempered and calibrated are R(u), null where nothing was judged; topics is a list {topic,
-// tempered}, best first.
-//
-//	page.judged   + critic, best_is_focus, known_tokens, status, redirect, detail, fetched_at, title,
-//	              description, language, charset, canonical, fingerprint, size, nofollow, noindex,
-//	              cut, tokenizer_only, the numbers of leaves, tokens and links, marking (the
-//	              revision of the crawl's control record whose topics and critic were used), degraded (why
-//	              another critic was used), and shadows, a list {critic, relevance, tempered,
-//	              calibrated, best_is_focus, known_tokens, failure} of critics that are not used;
-//	              guidance, a list {guide, scores, failure}: scores of the links, one for all or one each in
-//	              their order
-//	link.found    + the same of the verdict, not_before, and links, a list {url, position,
-//	              first_leaf, last_leaf, nofollow}
-//	leap.settled  + u, v, u_host, v_host, target and target_tempered (R(v); null unless
-//	              delivered), source and source_tempered (R(u)), score, policy, model, trains,
-//	              forward, request, pages, boundary, features, a list {term, offset, count}, and shadows, a
-//	              list {policy, tier, score, model} of rankers that are not used; tier and score are null where
-//	              a gate let no link to v through
+// Further columns are for analysts, mostly named as in ClickHouse's tables. The option archive of each message (schemas/*.proto)
+// lists them, and rows.pb.go is generated from it. Relevances are null where nothing was judged, what an unused critic or ranker
+// did not compute is null too; features, links, topics, shadows and guidance are lists.
 //
 // The footer has forager.archive (the version), forager.topic, and forager.records.sha256, the digest of all records as record.go
 // computes it, independent of the encoding.

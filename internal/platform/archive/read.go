@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// ErrDamaged: the content of a file is not the one of its name.
+// ErrDamaged means that the content of a file is not the one of its name.
 var ErrDamaged = errors.New("damaged")
 
 // Read returns the records of a file, checked: its bytes against the digest in the name, its
@@ -83,7 +83,7 @@ func decode(data []byte, f func(*place)) (err error) {
 	case !ok:
 		return errors.New("another program wrote it")
 	case v != strconv.Itoa(Version):
-		return fmt.Errorf("version %q of the archive, and this program knows %d: run the version of Forager that wrote it, or a newer one", v, Version)
+		return fmt.Errorf("version %q of the archive, and this program reads %d: run the version of Forager that wrote it, or a newer one", v, Version)
 	}
 	in := parquet.NewGenericReader[place](file)
 	defer in.Close()
@@ -113,7 +113,7 @@ func decode(data []byte, f func(*place)) (err error) {
 		}
 	}
 	if count != file.NumRows() {
-		return fmt.Errorf("%d rows, the footer says %d", count, file.NumRows())
+		return fmt.Errorf("%d rows, the footer has %d", count, file.NumRows())
 	}
 	if want, _ := file.Lookup(metaDigest); content.String() != want {
 		return errors.New("the records are not those that were written: their digest differs")

@@ -90,7 +90,7 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s and %s hold different records at offset %d: the topic was made anew after the older one was written; move the files of the old topic to another bucket or prefix",
+	return fmt.Sprintf("%s and %s hold different records at offset %d: the topic was created again after the older one was written; move the files of the old topic to another bucket or prefix",
 		e.A.Key(), e.B.Key(), e.Offset)
 }
 

@@ -31,144 +31,6 @@ type header struct {
 	Value string `parquet:"value"`
 }
 
-// judgement has the columns of a critic's judgement; null if nothing was judged.
-type judgement struct {
-	Relevance   *float64     `parquet:"relevance,optional"`
-	Tempered    *float64     `parquet:"tempered,optional"`
-	Calibrated  *float64     `parquet:"calibrated,optional"`
-	BestIsFocus bool         `parquet:"best_is_focus"`
-	Critic      string       `parquet:"critic,dict"`
-	KnownTokens uint64       `parquet:"known_tokens"`
-	Topics      []topicScore `parquet:"topics,list"`
-}
-
-type topicScore struct {
-	Topic    string  `parquet:"topic,dict"`
-	Tempered float64 `parquet:"tempered"`
-}
-
-// judgedRow is a record of page.judged.
-type judgedRow struct {
-	place
-	Crawl   string `parquet:"crawl,dict"`
-	ID      []byte `parquet:"id"`
-	Outcome string `parquet:"outcome,dict"`
-	judgement
-	URL           string `parquet:"url"`
-	Host          string `parquet:"host,dict"`
-	Status        uint32 `parquet:"status"`
-	Redirect      string `parquet:"redirect"`
-	Detail        string `parquet:"detail"`
-	FetchedAt     int64  `parquet:"fetched_at,timestamp(millisecond)"`
-	Title         string `parquet:"title"`
-	Description   string `parquet:"description"`
-	Language      string `parquet:"language,dict"`
-	Charset       string `parquet:"charset,dict"`
-	Canonical     string `parquet:"canonical"`
-	Fingerprint   uint64 `parquet:"fingerprint"`
-	Size          uint64 `parquet:"size"`
-	Leaves        uint32 `parquet:"leaves"`
-	Tokens        uint32 `parquet:"tokens"`
-	Links         uint32 `parquet:"links"`
-	NoFollow      bool   `parquet:"nofollow"`
-	NoIndex       bool   `parquet:"noindex"`
-	Cut           bool   `parquet:"cut"`
-	TokenizerOnly bool   `parquet:"tokenizer_only"`
-
-	Marking  uint64   `parquet:"marking"`
-	Degraded string   `parquet:"degraded,dict"`
-	Shadows  []shadow `parquet:"shadows,list"`
-
-	Guidance []guidance `parquet:"guidance,list"`
-}
-
-// foundRow is a record of link.found.
-type foundRow struct {
-	place
-	Crawl   string `parquet:"crawl,dict"`
-	Shard   uint32 `parquet:"shard"`
-	ID      []byte `parquet:"id"`
-	Outcome string `parquet:"outcome,dict"`
-	judgement
-	URL         string `parquet:"url"`
-	Host        string `parquet:"host,dict"`
-	Status      uint32 `parquet:"status"`
-	Redirect    string `parquet:"redirect"`
-	Detail      string `parquet:"detail"`
-	NotBefore   int64  `parquet:"not_before,timestamp(millisecond)"`
-	FetchedAt   int64  `parquet:"fetched_at,timestamp(millisecond)"`
-	Fingerprint uint64 `parquet:"fingerprint"`
-	Cut         bool   `parquet:"cut"`
-	Links       []link `parquet:"links,list"`
-}
-
-type link struct {
-	URL       string `parquet:"url"`
-	Position  uint32 `parquet:"position"`
-	FirstLeaf uint32 `parquet:"first_leaf"`
-	LastLeaf  uint32 `parquet:"last_leaf"`
-	NoFollow  bool   `parquet:"nofollow"`
-}
-
-// settledRow is a record of leap.settled.
-type settledRow struct {
-	place
-	Crawl   string `parquet:"crawl,dict"`
-	Shard   uint32 `parquet:"shard"`
-	ID      []byte `parquet:"id"`
-	U       string `parquet:"u"`
-	V       string `parquet:"v"`
-	UHost   string `parquet:"u_host,dict"`
-	VHost   string `parquet:"v_host,dict"`
-	Outcome string `parquet:"outcome,dict"`
-	// Target and Source are R(v) and R(u), raw; those of v are null where it was not delivered.
-	Target         *float64  `parquet:"target,optional"`
-	TargetTempered *float64  `parquet:"target_tempered,optional"`
-	Source         float64   `parquet:"source"`
-	SourceTempered float64   `parquet:"source_tempered"`
-	Score          float64   `parquet:"score"`
-	Policy         string    `parquet:"policy,dict"`
-	Model          string    `parquet:"model,dict"`
-	Trains         bool      `parquet:"trains"`
-	Forward        bool      `parquet:"forward"`
-	Request        []byte    `parquet:"request"`
-	Pages          uint64    `parquet:"pages"`
-	Boundary       bool      `parquet:"boundary"`
-	Features       []feature `parquet:"features,list"`
-
-	Shadows []shadowPlace `parquet:"shadows,list"`
-}
-
-type feature struct {
-	Term   string `parquet:"term,dict"`
-	Offset int32  `parquet:"offset"`
-	Count  uint32 `parquet:"count"`
-}
-
-// guidance is the output of a guide for a page's links.
-type guidance struct {
-	Guide string `parquet:"guide,dict"`
-	// Scores are one for all links, one each in their order, or none.
-	Scores  []float64 `parquet:"scores,list"`
-	Failure string    `parquet:"failure"`
-}
-
-func guidanceOf(j *schemas.Judgement) (all []guidance) {
-	for _, g := range j.GetGuidance() {
-		all = append(all, guidance{g.Guide, g.Scores, g.Failure})
-	}
-	return all
-}
-
-// shadowPlace is the place of v in the order of a ranker that is not used; null if its gate let no
-// link through.
-type shadowPlace struct {
-	Policy string   `parquet:"policy,dict"`
-	Tier   *uint32  `parquet:"tier,optional"`
-	Score  *float64 `parquet:"score,optional"`
-	Model  string   `parquet:"model,dict"`
-}
-
 // placeOf returns the place of a record, with headers in the order of their names.
 func placeOf(r *Record) place {
 	p := place{
@@ -196,49 +58,6 @@ func (p *place) record() Record {
 	return r
 }
 
-// shadow is the judgement of a critic that is not used; null if it failed.
-type shadow struct {
-	Critic      string   `parquet:"critic,dict"`
-	Relevance   *float64 `parquet:"relevance,optional"`
-	Tempered    *float64 `parquet:"tempered,optional"`
-	Calibrated  *float64 `parquet:"calibrated,optional"`
-	BestIsFocus bool     `parquet:"best_is_focus"`
-	KnownTokens uint64   `parquet:"known_tokens"`
-	Failure     string   `parquet:"failure"`
-}
-
-func shadowsOf(j *schemas.Judgement) (shadows []shadow) {
-	for _, x := range j.GetShadows() {
-		row := shadow{Critic: x.Critic, BestIsFocus: x.BestIsFocus, KnownTokens: x.KnownTokens, Failure: x.Failure}
-		if x.Failure == "" {
-			row.Relevance, row.Tempered, row.Calibrated = &x.Raw, &x.Tempered, &x.Calibrated
-		}
-		shadows = append(shadows, row)
-	}
-	return shadows
-}
-
-func judgementOf(j *schemas.Judgement) judgement {
-	if j == nil {
-		return judgement{}
-	}
-	row := judgement{
-		Relevance: &j.Raw, Tempered: &j.Tempered, Calibrated: &j.Calibrated, BestIsFocus: j.BestIsFocus, Critic: j.Critic, KnownTokens: j.KnownTokens,
-	}
-	for _, t := range j.Topics {
-		row.Topics = append(row.Topics, topicScore{t.Topic, t.Tempered})
-	}
-	return row
-}
-
-// host returns the politeness key of a canonical URL; "" for "".
-func host(url string) string {
-	if url == "" {
-		return ""
-	}
-	return weburl.Host(url)
-}
-
 func judgedRowOf(in place) judgedRow {
 	m, parsed := new(schemas.PageJudged), new(schemas.PageParsed)
 	err := proto.Unmarshal(in.Record, m)
@@ -248,76 +67,61 @@ func judgedRowOf(in place) judgedRow {
 		}
 	}
 	if err != nil {
-		row := judgedRow{place: in}
-		row.Problem = schemas.DetailOf(err)
-		return row
+		in.Problem = schemas.DetailOf(err)
+		return judgedRow{place: in}
 	}
-	p := parsed.Page
-	return judgedRow{
-		place: in, Crawl: m.Crawl, ID: m.Id, Outcome: schemas.OutcomeName(m.Outcome), judgement: judgementOf(m.Judgement),
-		URL: p.GetUrl(), Host: host(p.GetUrl()), Status: parsed.Status, Redirect: parsed.Redirect, Detail: parsed.Detail,
-		FetchedAt: parsed.FetchedAt, Title: p.GetTitle(), Description: p.GetDescription(), Language: p.GetLanguage(),
-		Charset: p.GetCharset(), Canonical: p.GetCanonical(), Fingerprint: p.GetFingerprint(), Size: p.GetSize(),
-		Leaves: uint32(len(p.GetLeafLengths())), Tokens: uint32(len(p.GetTokens())), Links: uint32(len(p.GetLinks())),
-		NoFollow: p.GetNofollow(), NoIndex: p.GetNoindex(), Cut: p.GetCut(), TokenizerOnly: p.GetTokenizerOnly(),
-		Marking: m.Judgement.GetMarking(), Degraded: m.Judgement.GetDegraded(), Shadows: shadowsOf(m.Judgement),
-		Guidance: guidanceOf(m.Judgement),
-	}
+	return newJudgedRow(m, parsed, in)
 }
 
 func foundRowOf(in place) foundRow {
 	m := new(schemas.LinkFound)
 	if err := proto.Unmarshal(in.Record, m); err != nil {
-		row := foundRow{place: in}
-		row.Problem = schemas.DetailOf(err)
-		return row
+		in.Problem = schemas.DetailOf(err)
+		return foundRow{place: in}
 	}
-	row := foundRow{
-		place: in, Crawl: m.Crawl, Shard: m.Shard, ID: m.Id, Outcome: schemas.OutcomeName(m.Outcome),
-		judgement: judgementOf(m.Judgement), URL: m.Url, Host: host(m.Url), Status: m.Status, Redirect: m.Redirect,
-		Detail: m.Detail, NotBefore: m.NotBefore, FetchedAt: m.FetchedAt, Fingerprint: m.Fingerprint, Cut: m.Cut,
-	}
-	switch m.Role { // these are no verdicts
-	case schemas.LinkRole_LINK_ROLE_LINKS:
-		row.Outcome = "links"
-	case schemas.LinkRole_LINK_ROLE_NOTE:
-		row.Outcome = "note"
-	}
-	row.Links = slices.Grow(row.Links, len(m.Links))
-	for _, l := range m.Links {
-		row.Links = append(row.Links, link{l.Url, l.Position, l.FirstLeaf, l.LastLeaf, l.Nofollow})
-	}
-	return row
+	return newFoundRow(m, in)
 }
 
 func settledRowOf(in place) settledRow {
 	m := new(schemas.LeapSettled)
 	if err := proto.Unmarshal(in.Record, m); err != nil {
-		row := settledRow{place: in}
-		row.Problem = schemas.DetailOf(err)
-		return row
+		in.Problem = schemas.DetailOf(err)
+		return settledRow{place: in}
 	}
-	row := settledRow{
-		place: in, Crawl: m.Crawl, Shard: m.Shard, ID: m.Id, U: m.U, V: m.V, UHost: host(m.U), VHost: host(m.V),
-		Source: m.SourceRaw, SourceTempered: m.SourceTempered, Score: m.Score, Policy: m.Policy, Model: m.Model,
-		Trains: m.Trains, Forward: m.Forward, Request: m.Request, Pages: m.Pages, Boundary: m.Boundary,
-	}
-	if !m.Boundary {
-		row.Outcome = schemas.OutcomeName(m.Outcome)
-	}
-	if schemas.Outcomes[m.Outcome].Page {
-		row.Target, row.TargetTempered = &m.TargetRaw, &m.TargetTempered
-	}
-	row.Features = slices.Grow(row.Features, len(m.Features))
-	for _, f := range m.Features {
-		row.Features = append(row.Features, feature{f.Term, f.Offset, f.Count})
-	}
-	for _, x := range m.Shadows {
-		at := shadowPlace{Policy: x.Policy, Model: x.Model}
-		if !x.Dropped {
-			at.Tier, at.Score = &x.Tier, &x.Score
-		}
-		row.Shadows = append(row.Shadows, at)
-	}
-	return row
+	return newSettledRow(m, in)
 }
+
+// The functions below compute the columns that are no field of a record, as the options of the messages name them.
+
+// optional returns a value; nil if it is not set.
+func optional[T any](set bool, value T) *T {
+	if !set {
+		return nil
+	}
+	return &value
+}
+
+// unless returns a number of a critic; nil if it failed.
+func unless(failure string, value float64) *float64 { return optional(failure == "", value) }
+
+// passed returns a number of a ranker; nil if its gate dropped the URL.
+func passed[T any](dropped bool, value T) *T { return optional(!dropped, value) }
+
+// page returns a number of a page; nil where the outcome is none.
+func page(outcome schemas.Outcome, value float64) *float64 {
+	return optional(schemas.Outcomes[outcome].Page, value)
+}
+
+// verdict returns the outcome of a record of link.found; what is no verdict has its role instead.
+func verdict(outcome schemas.Outcome, role schemas.LinkRole) string {
+	switch role {
+	case schemas.LinkRole_LINK_ROLE_LINKS:
+		return "links"
+	case schemas.LinkRole_LINK_ROLE_NOTE:
+		return "note"
+	}
+	return schemas.OutcomeName(outcome)
+}
+
+// host returns the politeness key of a canonical URL; "" for "".
+func host(url string) string { return weburl.Host(url) }

@@ -3,6 +3,7 @@ package archive
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -34,7 +35,7 @@ const (
 // same records make the same bytes.
 func Write(w io.Writer, records []Record) (Name, error) {
 	if len(records) == 0 {
-		return Name{}, fmt.Errorf("a file of no records")
+		return Name{}, errors.New("a file of no records")
 	}
 	first, last := &records[0], &records[len(records)-1]
 	n := Name{Topic: first.Topic, Partition: first.Partition, First: first.Offset, Last: last.Offset}
@@ -55,7 +56,7 @@ func Write(w io.Writer, records []Record) (Name, error) {
 	case schemas.TopicLeapSettled:
 		err = writeRows(w, records, settledRowOf)
 	default:
-		err = fmt.Errorf("the topic is not archived")
+		err = errors.New("the topic is not archived")
 	}
 	if err != nil {
 		return Name{}, fmt.Errorf("write %s/%d offsets %d–%d as Parquet: %w", n.Topic, n.Partition, n.First, n.Last, err)

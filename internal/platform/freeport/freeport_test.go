@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestAddressesAreFreeAndGivenToNobodyElse(t *testing.T) {
+func TestAddressesAreFreeAndDistinct(t *testing.T) {
 	end := given("/proc/sys/net/ipv4/ip_local_port_range")
 	var addresses []string
 	for range 25 {

@@ -50,7 +50,7 @@ func Array[T Number](d *Decoder, what string) []T {
 	}
 	for _, b := range d.b[d.at+1 : d.at+1+pad] {
 		if b != 0 {
-			d.Fail("%s: something stands before it", what)
+			d.Fail("%s: it does not come first", what)
 			return nil
 		}
 	}

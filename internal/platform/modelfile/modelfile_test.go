@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestOpenTellsWhatIsWrong(t *testing.T) {
+func TestOpenReportsErrors(t *testing.T) {
 	whole := Seal("critic", 2, []byte("body"))
 	flip := func(at int) []byte {
 		b := bytes.Clone(whole)

@@ -149,7 +149,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 	}
 	s.unconditional.Store(true)
 	if !rewind {
-		return fmt.Errorf("%w: the server knows no conditional put and the content was read: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: the server does not support conditional put and the content was read: %w", ErrUnavailable, err)
 	}
 	if _, err := seeker.Seek(start, io.SeekStart); err != nil {
 		return fmt.Errorf("put object %s: %w", key, err)

@@ -115,7 +115,7 @@ func TestStore(t *testing.T) {
 			case err == nil && winner < 0:
 				winner = i
 			case !errors.Is(err, objects.ErrExists):
-				t.Errorf("put %d beside winner %d: %v", i, winner, err)
+				t.Errorf("put %d with winner %d: %v", i, winner, err)
 			}
 		}
 		if b, err := s.Get(ctx, "race"); err != nil || string(b) != fmt.Sprint(winner) {

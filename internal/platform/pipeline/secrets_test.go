@@ -96,8 +96,8 @@ func TestLoginsOfEmbeddedParts(t *testing.T) {
 		"own keys":    {[]string{"bucket: forager", "bucket: forager\n  access_key: a\n  secret_key: b"}, [3]Login{made[0], {User: "a", Password: "b"}, made[2]}},
 		"environment": {[]string{
 			"bucket: forager", "bucket: forager\n  access_key: a\n  secret_key_env: FORAGER_TEST_PASSWORD",
-			"user: default", "user: ann\n  password_env: FORAGER_TEST_PASSWORD",
-			"group: forager", "group: forager\n  sasl: {mechanism: plain, user: ann, password_env: FORAGER_TEST_PASSWORD}",
+			"database: forager", "database: forager\n  user: ann\n  password_env: FORAGER_TEST_PASSWORD",
+			"  partitions: 4 ", "  sasl: {mechanism: plain, user: ann, password_env: FORAGER_TEST_PASSWORD} ",
 		}, [3]Login{{"plain", "ann", "mine"}, {User: "a", Password: "mine"}, {User: "ann", Password: "mine"}}},
 	} {
 		if got := logins(withSecrets(t, dir, x.replace...)); got[0] != x.want[0] || got[1] != x.want[1] || name != "other ports" && got[2] != x.want[2] {

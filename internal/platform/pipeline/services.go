@@ -51,15 +51,22 @@ func (c *Config) Services() []Service {
 		}
 	}
 	all = append(all, metricsOf(c.Local.Process, 1)...)
-	s := &c.Stages
-	for _, x := range []Common{
-		s.Fetch.Common, s.ParseDOM.Common, s.CriticScore.Common, s.FeatureExtract.Common, s.Prioritize.Common,
-		s.ApprenticeTrain.Common, s.Distill.Common, s.LoadClickHouse.Common, s.ArchiveParquet.Common,
-	} {
-		all = append(all, metricsOf(x.Process, x.Replicas)...)
+	for _, x := range c.Stages.all() {
+		all = append(all, metricsOf(x.common.Process, x.common.Replicas)...)
 	}
 	slices.SortFunc(all, func(a, b Service) int { return strings.Compare(a.Address, b.Address) })
 	return slices.Compact(all)
+}
+
+// serviceHost returns the host of a URL; empty if it has none.
+func serviceHost(raw string) string {
+	s, _ := serviceOf(raw)
+	return s.host()
+}
+
+func (s Service) host() string {
+	host, _, _ := net.SplitHostPort(s.Address)
+	return host
 }
 
 func serviceOf(raw string) (Service, bool) {

@@ -19,8 +19,8 @@ import (
 	"forager/schemas"
 )
 
-// ErrOther: the object of a model's name has other bytes than those of the digest in the name.
-var ErrOther = errors.New("other bytes than the model's name says")
+// ErrOther means that the object of a model's name has other bytes than those of the digest in the name.
+var ErrOther = errors.New("bytes that do not match the digest in the model's name")
 
 // Store is the part of *objects.Store that the package uses.
 type Store interface {

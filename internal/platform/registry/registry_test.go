@@ -71,7 +71,7 @@ func TestKeysKeepModelsApart(t *testing.T) {
 	}
 }
 
-func TestWhatTheNameDoesNotSayIsRefused(t *testing.T) {
+func TestOtherBytesUnderTheNameAreRefused(t *testing.T) {
 	store := memory.Bucket{}
 	m := Critic("schools", []byte("model"), nil, time.Time{})
 	store[m.GetObject()] = []byte("mod")

@@ -86,7 +86,7 @@ func TestAheadGivesWhatTheStoreGives(t *testing.T) {
 				t.Fatalf("object %s, %d+%d: other bytes", key, offset, length)
 			}
 			if (err == nil) != (wantErr == nil) && !errors.Is(err, objects.ErrUnavailable) {
-				t.Fatalf("object %s, %d+%d: %v, the store says %v", key, offset, length, err, wantErr)
+				t.Fatalf("object %s, %d+%d: %v, the store has %v", key, offset, length, err, wantErr)
 			}
 		}
 	})
@@ -133,8 +133,10 @@ func TestAheadForgets(t *testing.T) {
 		}
 	}
 	none := segment.NewAhead(store, 1<<20-1)
-	if read(none, "a") != 1 || read(none, "a") != 1 {
-		t.Error("less than a block keeps one")
+	for range 2 {
+		if read(none, "a") != 1 {
+			t.Error("a block is kept in less memory than it has bytes")
+		}
 	}
 }
 

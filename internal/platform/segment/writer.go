@@ -240,7 +240,7 @@ func (w *Writer) newSegment() *segment {
 	id, object := w.name(now)
 	s := &segment{began: now, object: object}
 	w.warc.Reset(&s.buf)
-	w.warc.Info(id, object, now, warc.Header{{Name: "software", Value: w.set.Software}}) // writing to a buffer does not fail
+	_, _ = w.warc.Info(id, object, now, warc.Header{{Name: "software", Value: w.set.Software}}) // writing to a buffer does not fail
 	return s
 }
 

@@ -64,6 +64,33 @@ func Decode(b []byte, v any) *Report {
 	return r
 }
 
+// Override decodes a value of YAML over the field of v at a path, after Decode.
+func (r *Report) Override(v any, path []string, value string) {
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(value), &root); err != nil || len(root.Content) == 0 {
+		r.Problem(strings.Join(path, "."), "not a value in YAML: %q", value)
+		return
+	}
+	n := root.Content[0]
+	n.Line = 0
+	for _, key := range slices.Backward(path) {
+		n = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: key}, n}}
+	}
+	r.decode(n, reflect.ValueOf(v).Elem(), "")
+}
+
+// DecodeValue decodes a value of YAML into v, which can be set.
+func DecodeValue(text string, v reflect.Value) *Report {
+	r := &Report{lines: make(map[string]int)}
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &root); err != nil || len(root.Content) == 0 {
+		r.Problem("", "not a value in YAML: %q", text)
+		return r
+	}
+	r.decode(root.Content[0], v, "")
+	return r
+}
+
 // Problems returns all problems found, in the order of lines.
 func (r *Report) Problems() []Problem {
 	slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.Line - b.Line })
@@ -74,6 +101,9 @@ func (r *Report) Problems() []Problem {
 func (r *Report) Problem(path, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Path: path, Line: r.lines[path], Message: fmt.Sprintf(format, args...)})
 }
+
+// Has reports whether the file has the field at path.
+func (r *Report) Has(path string) bool { _, ok := r.lines[path]; return ok }
 
 func (r *Report) decode(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind == yaml.AliasNode {
@@ -108,6 +138,13 @@ func (r *Report) decode(n *yaml.Node, v reflect.Value, path string) {
 			return
 		}
 		switch {
+		case n.Kind == yaml.ScalarNode && isBytes(v.Type()):
+			size, ok := parseBytes(n.Value)
+			if !ok && (broken(n, v) || n.Decode(&size) != nil) {
+				r.Problem(path, "%q is not %s", n.Value, kindName(v.Type()))
+				return
+			}
+			v.SetInt(size)
 		case n.Kind == yaml.ScalarNode && v.Kind() != reflect.Slice:
 			if broken(n, v) || n.Decode(v.Addr().Interface()) != nil {
 				r.Problem(path, "%q is not %s", n.Value, kindName(v.Type()))
@@ -192,6 +229,8 @@ func kindName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return `a duration ("250ms", "30s", "24h")`
+	case isBytes(t):
+		return "a whole number of bytes, or of KiB, MiB, GiB or TiB"
 	case reflect.Zero(t).CanInt():
 		return "a whole number"
 	case reflect.Zero(t).CanUint():

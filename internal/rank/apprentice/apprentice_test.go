@@ -336,14 +336,14 @@ func pageScores(t *testing.T, s Settings, p *schemas.Page, j *schemas.Judgement,
 		learnt(t, c, leap{open.FeaturesOf(l, dMax, s.Families), float64(i%2) * .9})
 	}
 	siblings := []linkfeature.Sibling{{First: 9, Last: 11, Relevance: .2}, {First: 20, Last: 21, Relevance: .9}, {First: 33, Last: 33, Relevance: .4}}
-	beside := func(l *schemas.Link) []*schemas.Feature {
+	nearby := func(l *schemas.Link) []*schemas.Feature {
 		if !s.Families.Cocitation() {
 			return nil
 		}
 		return linkfeature.Cocited(l, siblings, dMax)
 	}
 	for i, l := range links[9:] {
-		learnt(t, c, leap{linkfeature.Merge(open.FeaturesOf(l, dMax, s.Families), beside(l)), float64(i%3) * .4})
+		learnt(t, c, leap{linkfeature.Merge(open.FeaturesOf(l, dMax, s.Families), nearby(l)), float64(i%3) * .4})
 	}
 	c.FixCut()
 	m, err := Unmarshal(c.Marshal())
@@ -354,9 +354,9 @@ func pageScores(t *testing.T, s Settings, p *schemas.Page, j *schemas.Judgement,
 	page.Turn(m, open, dMax)
 	distinct := make(map[float64]bool)
 	for _, l := range links {
-		want := m.Score(linkfeature.Merge(open.FeaturesOf(l, dMax, s.Families), beside(l)))
+		want := m.Score(linkfeature.Merge(open.FeaturesOf(l, dMax, s.Families), nearby(l)))
 		distinct[want] = true
-		if got := page.ScoreWith(l, beside(l)); got != want {
+		if got := page.ScoreWith(l, nearby(l)); got != want {
 			t.Errorf("leaf %d: %v, want %v", l.FirstLeaf, got, want)
 		}
 	}

@@ -273,9 +273,9 @@ func TestLengthsAreOfWhatWasSeen(t *testing.T) {
 		t.Errorf("%d features were seen, want 4", n)
 	}
 	want := m.Score(features("chess", -1, 1))
-	for _, beside := range [][]*schemas.Feature{features("chess", 0, 9), features("chess", schemas.NoOffset, 9), features("draughts", 0, 9)} {
-		if got := m.Score(append(features("chess", -1, 1), beside...)); got != want {
-			t.Errorf("beside %v: score %v, want %v", beside, got, want)
+	for _, nearby := range [][]*schemas.Feature{features("chess", 0, 9), features("chess", schemas.NoOffset, 9), features("draughts", 0, 9)} {
+		if got := m.Score(append(features("chess", -1, 1), nearby...)); got != want {
+			t.Errorf("with %v: score %v, want %v", nearby, got, want)
 		}
 	}
 	if want <= .5 {

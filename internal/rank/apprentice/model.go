@@ -360,12 +360,12 @@ var everywhere = schemas.Link{LastLeaf: math.MaxUint32}
 func (p *Page) Score(l *schemas.Link) float64 { return p.ScoreWith(l, nil) }
 
 // ScoreWith is Score for a link that also has features not read from the page: co-citation features.
-func (p *Page) ScoreWith(l *schemas.Link, beside []*schemas.Feature) float64 {
+func (p *Page) ScoreWith(l *schemas.Link, further []*schemas.Feature) float64 {
 	if !p.byToken() {
-		return p.model.Score(linkfeature.Merge(p.table.FeaturesOf(l, p.dMax, p.model.settings.Families), beside))
+		return p.model.Score(linkfeature.Merge(p.table.FeaturesOf(l, p.dMax, p.model.settings.Families), further))
 	}
 	base := p.base
-	for _, f := range beside {
+	for _, f := range further {
 		w := p.model.weightsOf(p.model.key(f.GetTerm()))
 		if at, ok := w.slot(f.GetOffset()); ok {
 			base += float64(f.GetCount()) * p.model.weights[at]

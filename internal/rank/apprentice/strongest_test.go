@@ -33,7 +33,7 @@ func TestStrongestByHand(t *testing.T) {
 		t.Error(d)
 	}
 	if all := NewCounts().Strongest(0, 0); len(all) != 0 {
-		t.Errorf("a model of nothing knows %v", all)
+		t.Errorf("an empty model has %v", all)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"slices"
 
-	"forager/internal/classify/predicate"
+	"forager/internal/classify/httpmodel"
 	"forager/internal/platform/modelfile"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -26,7 +26,7 @@ type Source interface {
 
 // Open reads the file of a source; a source that is a service is called with the options. Errors are those of package
 // modelfile, or that the file is not a source's.
-func Open(b []byte, o predicate.Options) (Source, error) {
+func Open(b []byte, o httpmodel.Options) (Source, error) {
 	switch kind := modelfile.Kind(b); kind {
 	case TableKind:
 		t, err := Unmarshal(b)
@@ -34,19 +34,19 @@ func Open(b []byte, o predicate.Options) (Source, error) {
 			return nil, err
 		}
 		return t, nil
-	case predicate.BacklinksKind:
-		p, err := predicate.UnmarshalBacklinks(b)
+	case httpmodel.BacklinksKind:
+		p, err := httpmodel.UnmarshalBacklinks(b)
 		if err != nil {
 			return nil, err
 		}
 		return p.Client(o), nil
 	default:
-		return nil, fmt.Errorf("%w: this program knows no source of backlinks of kind %.24q", modelfile.ErrForeign, kind)
+		return nil, fmt.Errorf("%w: this program has no source of backlinks of kind %.24q", modelfile.ErrForeign, kind)
 	}
 }
 
 // OpenMapped is Open of a mapped file.
-func OpenMapped(file *modelfile.Mapped, o predicate.Options) (Source, error) {
+func OpenMapped(file *modelfile.Mapped, o httpmodel.Options) (Source, error) {
 	s, err := Open(bytes.Clone(file.Bytes()), o)
 	runtime.KeepAlive(file)
 	return s, err
@@ -65,7 +65,7 @@ func Ask(ctx context.Context, by Source, version, page string) (*schemas.Backlin
 	said := &schemas.Backlinks{Source: version, Queries: 1}
 	parents, err := by.Parents(ctx, page)
 	if err != nil {
-		if failure := (*predicate.Failure)(nil); errors.As(err, &failure) && failure.Reason == predicate.Open {
+		if failure := (*httpmodel.Failure)(nil); errors.As(err, &failure) && failure.Reason == httpmodel.Open {
 			said.Queries = 0
 		}
 		said.Failure = schemas.DetailOf(err)
@@ -85,13 +85,17 @@ func Ask(ctx context.Context, by Source, version, page string) (*schemas.Backlin
 // Join adds the parents in a verdict's judgement to its links, except those that the page links to itself. The judgement
 // must not be shared with other verdicts.
 func Join(rec *schemas.LinkFound) {
+	parents := rec.GetJudgement().GetBacklinks().GetParents()
+	if len(parents) == 0 {
+		return
+	}
 	own := make(map[string]bool, len(rec.GetLinks()))
 	for _, l := range rec.GetLinks() {
 		own[l.GetUrl()] = true
 	}
 	n := len(rec.GetLinks())
 	links := slices.Clip(rec.GetLinks()) // the page's links may be shared
-	for _, p := range rec.GetJudgement().GetBacklinks().GetParents() {
+	for _, p := range parents {
 		if !own[p] {
 			links = append(links, &schemas.Link{Url: p, FirstLeaf: schemas.NoLeaf, LastLeaf: schemas.NoLeaf, Backlink: true})
 		}

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"forager/internal/classify/predicate"
+	"forager/internal/classify/httpmodel"
 	"forager/internal/platform/modelfile"
 	"forager/internal/rank/edgefile"
 	"forager/schemas"
@@ -146,8 +146,8 @@ func TestWhatIsNotBelieved(t *testing.T) {
 	if said, err := Ask(t.Context(), says{parents: many}, "s/1", page(0)); err != nil || len(said.GetParents()) != Most || said.GetDropped() != 5 {
 		t.Errorf("%v, %v", said, err)
 	}
-	for reason, charged := range map[string]uint32{predicate.Timeout: 1, predicate.Rubbish: 1, predicate.Open: 0} {
-		failure := &predicate.Failure{Reason: reason, Detail: "x"}
+	for reason, charged := range map[string]uint32{httpmodel.Timeout: 1, httpmodel.Rubbish: 1, httpmodel.Open: 0} {
+		failure := &httpmodel.Failure{Reason: reason, Detail: "x"}
 		said, err := Ask(t.Context(), says{err: failure}, "s/1", page(0))
 		if !errors.Is(err, failure) || said.GetQueries() != charged || !strings.Contains(said.GetFailure(), reason) {
 			t.Errorf("%s: %v, %v", reason, said, err)
@@ -194,19 +194,19 @@ func TestJoin(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	service, err := predicate.ParseBacklinks("s.yaml", "url: http://127.0.0.1:9/")
+	service, err := httpmodel.ParseBacklinks("s.yaml", "url: http://127.0.0.1:9/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range [][]byte{service.Marshal(), tableOf(t, edgesOf(handMade)).Marshal()} {
-		if _, err := Open(b, predicate.Options{}); err != nil {
+		if _, err := Open(b, httpmodel.Options{}); err != nil {
 			t.Error(err)
 		}
-		if _, err := Open(b[:len(b)-1], predicate.Options{}); err == nil {
+		if _, err := Open(b[:len(b)-1], httpmodel.Options{}); err == nil {
 			t.Error("a file that was cut is a source")
 		}
 	}
-	if _, err := Open([]byte("forager guide 1\n"), predicate.Options{}); !errors.Is(err, modelfile.ErrForeign) {
+	if _, err := Open([]byte("forager guide 1\n"), httpmodel.Options{}); !errors.Is(err, modelfile.ErrForeign) {
 		t.Errorf("another kind: %v", err)
 	}
 }

@@ -57,7 +57,7 @@ func OpenGraph(store Store, prefix []byte) (*Graph, error) {
 	}
 	r := reader{b}
 	if r.byte() != graphVersion {
-		return nil, errors.New("state of another version: delete the state directory to build it anew from the topics")
+		return nil, errors.New("state of another version: delete the state directory to rebuild it from the topics")
 	}
 	g.pages, g.noted, g.through = r.uvarint(), r.uvarint(), int64(r.uvarint())-1
 	return g, r.end()
@@ -66,7 +66,7 @@ func OpenGraph(store Store, prefix []byte) (*Graph, error) {
 // Pages returns the number of pages delivered in the shard so far, as its frontier counts them.
 func (g *Graph) Pages() uint64 { return g.pages }
 
-// ErrRecord: a record is invalid.
+// ErrRecord means that a record is invalid.
 var ErrRecord = errors.New("not a verdict that can be ranked")
 
 // Note adds a record of link.found at an offset. A record whose id was noted before changes nothing. An error that is

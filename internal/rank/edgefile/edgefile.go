@@ -34,7 +34,7 @@ type Counts struct {
 	First  []Broken `json:"first,omitempty"`
 }
 
-// ErrBroken: the share of broken lines is above the limit.
+// ErrBroken means that the share of broken lines is above the limit.
 var ErrBroken = errors.New("too many lines are broken")
 
 // columns calls take with the first two columns of every line; an error of take makes the line broken. A share of broken

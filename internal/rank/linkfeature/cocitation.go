@@ -26,9 +26,9 @@ const (
 // citedDigits is the number of digits of ⌊256 R(w)⌋ in a term.
 const citedDigits = 3
 
-// Beside returns the offset of leaves from..to relative to a link, that of the nearest one; ok reports whether it is at
+// LeafOffset returns the offset of leaves from..to relative to a link, that of the nearest one; ok reports whether it is at
 // most dMax. Leaves that the link shares have the offset 0.
-func Beside(l *schemas.Link, from, to uint32, dMax int) (offset int32, ok bool) {
+func LeafOffset(l *schemas.Link, from, to uint32, dMax int) (offset int32, ok bool) {
 	d := int64(0)
 	switch {
 	case to < l.GetFirstLeaf():
@@ -44,7 +44,7 @@ func Beside(l *schemas.Link, from, to uint32, dMax int) (offset int32, ok bool) 
 func Cocited(l *schemas.Link, siblings []Sibling, dMax int) []*schemas.Feature {
 	var features []*schemas.Feature
 	for _, w := range siblings {
-		if d, ok := Beside(l, w.First, w.Last, dMax); ok {
+		if d, ok := LeafOffset(l, w.First, w.Last, dMax); ok {
 			features = append(features, &schemas.Feature{Term: citedTerm(w.Relevance), Offset: d, Count: 1})
 		}
 	}

@@ -372,7 +372,7 @@ func (t *Table) Far(l *schemas.Link, dMax int) iter.Seq[uint32] {
 		for leaf := range t.leaves {
 			end := int(t.number(t.endAt, leaf))
 			number := t.number(t.leafAt, leaf)
-			if _, near := Beside(l, number, number, dMax); near {
+			if _, near := LeafOffset(l, number, number, dMax); near {
 				token = end
 			}
 			for ; token < end; token++ {

@@ -109,7 +109,7 @@ func TestFeaturesOfTreesFollowTheWay(t *testing.T) {
 		for i, l := range found {
 			want := make(map[string]int)
 			for leaf, b := range leaves {
-				if d, near := Beside(l, uint32(leaf), uint32(leaf), dMax); near && b != nil && b.word != "" {
+				if d, near := LeafOffset(l, uint32(leaf), uint32(leaf), dMax); near && b != nil && b.word != "" {
 					steps, turn := b.way(links[i])
 					if f&pathLength != 0 {
 						want[fmt.Sprintf("path:%d:%d:%s", steps, d, b.word)]++

@@ -65,7 +65,7 @@ func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
 		return nil, fmt.Errorf("d_max is %d, must be 0 to %d", d, linkfeature.MaxOffset)
 	}
 	if cited := linkfeature.Families.Cocitation; cited(s.Features.Families) && (!cited(s.Recorded.Families) || s.Features.DMax > s.Recorded.DMax) {
-		return nil, fmt.Errorf("co-citation features up to %d leaves away are asked for; what was known of links beside a link is in the leaps alone, and those have %v up to %d",
+		return nil, fmt.Errorf("co-citation features up to %d leaves away are asked for; what was known of neighbouring links is in the leaps alone, and those have %v up to %d",
 			s.Features.DMax, s.Recorded.Families, s.Recorded.DMax)
 	}
 	if s.Features.Families.TagPaths() && !s.Recorded.Families.TagPaths() {
@@ -190,7 +190,7 @@ func (t *Trainer) Page(p *schemas.Page, j *schemas.Judgement) error {
 	for _, leap := range targets {
 		l := byURL[leap.v]
 		if l == nil {
-			return fmt.Errorf("page %s has no link to %s, and a leap says it has", leap.u, leap.v)
+			return fmt.Errorf("a leap has a link from %s to %s that the page does not have", leap.u, leap.v)
 		}
 		leap.features = linkfeature.Merge(table.FeaturesOf(l, t.settings.Features.DMax, t.settings.Features.Families), leap.features)
 		now, ok := t.learner.(unordered)
@@ -228,7 +228,7 @@ func (t *Trainer) Model() (apprentice.Learner, error) {
 	case t.learnt == 0 && s.Through > 0:
 		return nil, fmt.Errorf("no boundary at or below %d pages has come", s.Through)
 	case t.learnt == 0:
-		return nil, fmt.Errorf("no boundary has come: the crawl has not reached its first model, or no policy of it learns")
+		return nil, errors.New("no boundary has come: the crawl has not reached its first model, or no policy of it learns")
 	case s.Through > 0 && t.boundary != s.Through:
 		return nil, fmt.Errorf("there is no boundary at %d pages; the one before it is at %d", s.Through, t.boundary)
 	case len(t.wanted) > 0:

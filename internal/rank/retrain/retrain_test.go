@@ -143,7 +143,7 @@ func (w *world) train(t testing.TB, by apprentice.Settings, leaps []*schemas.Lea
 		}
 		if done {
 			if _, through, _ := tr.Boundary(); through != int64(i) {
-				t.Fatalf("done at %d, and the boundary stands at %d", i, through)
+				t.Fatalf("done at %d, and the boundary is at %d", i, through)
 			}
 			break
 		}
@@ -294,7 +294,7 @@ func TestCuts(t *testing.T) {
 		}
 		// The median over all leaps halves them.
 		if f := m.Facts(); c.s.Recut && (f.Low > f.High+1 || f.High > f.Low+1) {
-			t.Errorf("cut anew at %v: %d low, %d high", f.Cut, f.Low, f.High)
+			t.Errorf("cut again at %v: %d low, %d high", f.Cut, f.Low, f.High)
 		}
 	}
 }
@@ -327,7 +327,7 @@ func TestWhatCannotBeTrained(t *testing.T) {
 	}
 	learnt.FixCut()
 	if _, err := New(learnt, Settings{Crawl: "c", Recut: true}); err == nil || !strings.Contains(err.Error(), "train from nothing") {
-		t.Errorf("what logistic regression learnt is cut anew: %v", err)
+		t.Errorf("what logistic regression learnt is cut again: %v", err)
 	}
 	tr, err := New(apprentice.NewCounts(), Settings{Crawl: "c", Recorded: five, Features: linkfeature.Settings{DMax: 7}})
 	if err != nil {

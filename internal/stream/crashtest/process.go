@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"forager/internal/stream"
+	"forager/internal/stream/state"
 )
 
 // Dir is a state directory. It outlives the processes that use it, one at a time.
@@ -138,7 +139,7 @@ func (p *Process) OpenStore(identity string) (*stream.Store, error) {
 	if p.store != nil {
 		return nil, errors.New("crashtest: the store is open")
 	}
-	s, err := stream.OpenStore(stream.StoreOptions{
+	s, err := stream.OpenStore(state.Options{
 		Dir: "state", Identity: identity, FS: p.dir.fs, MemTable: 256 << 10,
 		Sync: func() bool { return p.World.Chance(p.World.faults.Sync) },
 	})
@@ -154,7 +155,7 @@ func (p *Process) CloseStore() error {
 }
 
 // Produce appends messages one by one; each is a point. See Faults for possible errors.
-func (p *Process) Produce(ctx context.Context, outs []stream.Out) ([]stream.Position, error) {
+func (p *Process) Produce(_ context.Context, outs []stream.Out) ([]stream.Position, error) {
 	w := p.World
 	positions := make([]stream.Position, len(outs))
 	p.sending = p.sending[:0]
@@ -221,12 +222,12 @@ func (p *Process) lane(topic string, partition int) *lane {
 }
 
 // Partitions returns the number of partitions of a topic.
-func (p *Process) Partitions(ctx context.Context, topic string) (int, error) {
+func (p *Process) Partitions(_ context.Context, topic string) (int, error) {
 	return p.World.Partitions(topic), nil
 }
 
 // Offsets returns the current offsets; the call is a point.
-func (p *Process) Offsets(ctx context.Context, topic string, partition int) (first, end int64, err error) {
+func (p *Process) Offsets(_ context.Context, topic string, partition int) (first, end int64, err error) {
 	p.Pass("offsets")
 	return 0, int64(len(p.World.topics[topic][partition])), nil
 }
@@ -238,7 +239,7 @@ func (p *Process) End(ctx context.Context, topic string, partition int) (int64, 
 }
 
 // Read reads the records of the partition; the call is a point.
-func (p *Process) Read(ctx context.Context, topic string, partition int, from, to int64, f func(stream.Record) error) error {
+func (p *Process) Read(_ context.Context, topic string, partition int, from, to int64, f func(stream.Record) error) error {
 	p.Pass("read")
 	return p.World.read(topic, partition, from, to, f)
 }

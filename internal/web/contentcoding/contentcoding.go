@@ -50,7 +50,7 @@ func NewReader(r io.Reader, contentEncoding string) (io.ReadCloser, error) {
 	d.r = buffered
 	for i := len(codings) - 1; i >= 0; i-- { // the last one was applied last
 		if err := d.under(codings[i]); err != nil {
-			d.Close()
+			_ = d.Close()
 			return nil, fmt.Errorf("content coding %.60q: %w", contentEncoding, err)
 		}
 	}

@@ -57,7 +57,7 @@ func (g *gzipReader) header() error {
 	if flags&flagReserved != 0 {
 		return errGzipHeader
 	}
-	g.r.Discard(gzipHeader)
+	_, _ = g.r.Discard(gzipHeader)
 	if flags&flagExtra != 0 {
 		size, err := g.r.Peek(2)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // Reason is the reason of a refusal; "" is no refusal.
 type Reason string
 
-// The reasons. HostCap, Gate and Replay are determined by the frontier, which counts requests and knows the gates;
+// The reasons. HostCap, Gate and Replay are determined by the frontier, which counts requests and has the gates;
 // they are here so that the set is in one place. Replay refuses not a link but the
 // repetition of a request that did not fail, or has been repeated already.
 const (
@@ -52,7 +52,7 @@ func New(s *schemas.Scope, list *List) (*Scope, error) {
 		out.hosts = make(map[string]bool, len(hosts))
 		for _, h := range hosts {
 			if h == "" {
-				return nil, fmt.Errorf("scope: an empty host would let every host through")
+				return nil, errors.New("scope: an empty host would let every host through")
 			}
 			out.hosts[strings.ToLower(h)] = true
 		}

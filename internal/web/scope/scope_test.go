@@ -103,7 +103,7 @@ func TestReadList(t *testing.T) {
 		"http://a.example/" + strings.Repeat("x", 2<<20): "too long",
 	} {
 		if _, err := ReadList(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.40q: %v, want an error that says %q", text, err, says)
+			t.Errorf("%.40q: %v, want an error with %q", text, err, says)
 		}
 	}
 }
@@ -115,11 +115,11 @@ func TestBadScopes(t *testing.T) {
 		"empty prefix": {Prefixes: []string{""}},
 	} {
 		if _, err := New(s, nil); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v: %v, want an error that says %q", s, err, says)
+			t.Errorf("%v: %v, want an error with %q", s, err, says)
 		}
 	}
 	if _, err := New(&schemas.Scope{}, NewList(nil)); err == nil {
-		t.Errorf("a list that nobody named is taken")
+		t.Errorf("a list without a name is accepted")
 	}
 }
 

@@ -53,5 +53,5 @@ func checkDigest(want string, b []byte) error {
 	if strings.EqualFold(value, encoding.EncodeToString(sum)) || strings.EqualFold(value, hex.EncodeToString(sum)) {
 		return nil
 	}
-	return fmt.Errorf("digest is %s:%s, the record says %s", name, encoding.EncodeToString(sum), want)
+	return fmt.Errorf("digest is %s:%s, the record has %s", name, encoding.EncodeToString(sum), want)
 }

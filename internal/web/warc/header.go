@@ -27,7 +27,7 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// Names of the fields and record types that this package knows.
+// Names of the fields and record types that this package uses.
 const (
 	fieldType           = "WARC-Type"
 	fieldID             = "WARC-Record-ID"

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var date = time.Date(2026, 11, 21, 10, 0, 0, 123e6, time.UTC)
+var date = time.Date(2026, 11, 21, 10, 0, 0, 123000000, time.UTC)
 
 // bare is a record without gzip.
 func bare(uri, block string) string {
@@ -135,7 +135,7 @@ func TestReader(t *testing.T) {
 }
 
 // Damage that was reported by Block is not reported again by Next.
-func TestDamageToldOnce(t *testing.T) {
+func TestDamageIsReportedOnce(t *testing.T) {
 	file := zipped(bare("a", "one"))
 	file = file[:len(file)-1]
 	r := NewReader(strings.NewReader(file), int64(len(file)), Limits{})
@@ -342,7 +342,7 @@ func TestReadOneRefuses(t *testing.T) {
 		{"payload digest", strings.Replace(text, "Content-Length", "WARC-Payload-Digest: sha256:"+strings.Repeat("0", 64)+"\r\nContent-Length", 1), "payload"},
 	} {
 		if _, _, err := ReadOne([]byte(test.b), Limits{}); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want one that says %q", test.name, err, test.want)
+			t.Errorf("%s: error %v, want one with %q", test.name, err, test.want)
 		}
 	}
 }

@@ -74,14 +74,14 @@ func Open(ctx context.Context, path string) (*Archive, error) {
 	}
 	info, err := file.Stat()
 	if err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, fmt.Errorf("open web archive: %w", err)
 	}
 	ctx, end := progress.Start(ctx, "indexing "+filepath.Base(path), info.Size())
 	defer end()
 	a, err := New(progress.ReaderAt(ctx, file), info.Size())
 	if err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, fmt.Errorf("web archive %s: %w", path, err)
 	}
 	a.file, a.close = file, file.Close

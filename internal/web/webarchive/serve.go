@@ -69,7 +69,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.log.Write(append(b, '\n'))
+	_, _ = p.log.Write(append(b, '\n'))
 }
 
 // asked returns the URL of a request, absolute if that can be determined.

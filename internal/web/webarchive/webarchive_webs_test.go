@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"forager/internal/testkit/frozen"
-	"forager/internal/web/answer"
+	"forager/internal/web/httpresponse"
 	"forager/internal/web/weburl"
 	"forager/schemas"
 )
@@ -48,7 +48,7 @@ func TestFrozenWebs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			meaning := answer.Of(parsed, page.Status, page.Location, page.Header.Get("Content-Type"), page.Body)
+			meaning := httpresponse.Of(parsed, page.Status, page.Location, page.Header.Get("Content-Type"), page.Body)
 			outcomes[meaning.Outcome]++
 			if _, ok, _ := a.Lookup(meaning.Redirect); meaning.Redirect != "" && !ok {
 				t.Errorf("%s redirects to %s, which is not there", u, meaning.Redirect)

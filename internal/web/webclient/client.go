@@ -29,7 +29,7 @@ var ErrTimeout = errors.New("no answer in time")
 
 // ErrHungUp is the error of a connection kept from an earlier request that broke before the first byte of the
 // response. Servers close connections that they have kept long enough, so most often the request was not read; but
-// it may have been, so it must not be sent again before the host's pause is over. With Request.Anew it does not
+// it may have been, so it must not be sent again before the host's pause is over. With Request.NewConnection it does not
 // occur.
 var ErrHungUp = errors.New("the server hung up before it answered")
 
@@ -147,8 +147,8 @@ type Request struct {
 	// them.
 	Want  func(a *Answer, start []byte) bool
 	Sniff int
-	// Anew uses a new connection and none that was kept.
-	Anew bool
+	// NewConnection uses no connection that was kept.
+	NewConnection bool
 }
 
 // Answer is a response.
@@ -233,7 +233,7 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 				cancel(ErrHungUp)
 				info.Conn.Close()
 				return
-			case r.Anew && info.Reused:
+			case r.NewConnection && info.Reused:
 				passed.Store(true)
 				info.Conn.Close() // nothing is sent on it, so that the transport takes the next one
 				return
@@ -418,7 +418,7 @@ func drain(response *http.Response) {
 	if response.ContentLength > drainAtMost {
 		return
 	}
-	io.CopyN(io.Discard, response.Body, drainAtMost+1)
+	_, _ = io.CopyN(io.Discard, response.Body, drainAtMost+1)
 }
 
 func reason(response *http.Response) string {

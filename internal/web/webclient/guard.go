@@ -108,7 +108,7 @@ func portOf(u weburl.URL) uint16 {
 }
 
 // special are the address blocks that are not for hosts of the public internet (IANA's special-purpose registries,
-// RFC 6890 and its updates), in addition to those that netip knows.
+// RFC 6890 and its updates), in addition to those of netip.
 var special = prefixes(
 	"0.0.0.0/8",        // this network; Linux connects 0.0.0.0 to itself
 	"100.64.0.0/10",    // shared by carriers; metadata of Alibaba Cloud

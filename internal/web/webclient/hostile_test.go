@@ -11,8 +11,8 @@ import (
 	"forager/internal/web/robots"
 )
 
-// says serves each connection one response and closes it.
-func says(t *testing.T, answer string) (address string) {
+// respond serves each connection one response and closes it.
+func respond(t *testing.T, answer string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestWhatBrowsersAccept(t *testing.T) {
 		{"half a header", "HTTP/1.1 200 OK\r\nX: y", "", false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			a, err := client(t, own).Get(t.Context(), Request{URL: parse(t, says(t, test.answer)), MaxBody: robots.MaxSize})
+			a, err := client(t, own).Get(t.Context(), Request{URL: parse(t, respond(t, test.answer)), MaxBody: robots.MaxSize})
 			body := ""
 			if a != nil {
 				body = string(a.Body)

@@ -235,7 +235,7 @@ func TestHTTP2(t *testing.T) {
 	defer server.Close()
 	c := client(t, own)
 	if _, err := c.Get(t.Context(), Request{URL: parse(t, server.URL), MaxBody: 100}); err == nil {
-		t.Fatal("a certificate that nobody knows was taken")
+		t.Fatal("an unknown certificate was accepted")
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
@@ -328,12 +328,12 @@ func TestBadAnswers(t *testing.T) {
 	}
 	l.Close()
 	if _, err := client(t, own).Get(t.Context(), Request{URL: parse(t, "http://"+l.Addr().String()), MaxBody: 1}); err == nil || errors.Is(err, ErrTimeout) {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("no listener: %v", err)
 	}
 }
 
 // A server that hangs up before it responds gets one request, also where connections to it had been kept, with a
-// proxy between and without. With Anew no kept connection is used.
+// proxy between and without. With NewConnection no kept connection is used.
 func TestARequestIsSentOnce(t *testing.T) {
 	var asked atomic.Int32
 	var kept sync.Map // remote addresses of connections that served a whole response
@@ -341,7 +341,7 @@ func TestARequestIsSentOnce(t *testing.T) {
 	together := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/hangs-up", "/anew":
+		case "/hangs-up", "/new-connection":
 			asked.Add(1)
 			_, known := kept.Load(r.RemoteAddr)
 			reused.Store(known)
@@ -356,7 +356,7 @@ func TestARequestIsSentOnce(t *testing.T) {
 	proxied.Proxy = server.URL
 	for name, c := range map[string]*Client{"directly": client(t, own), "by a proxy": client(t, proxied)} {
 		get := func(path string) error {
-			_, err := c.Get(t.Context(), Request{URL: parse(t, server.URL+path), MaxBody: 1000, Anew: path == "/anew"})
+			_, err := c.Get(t.Context(), Request{URL: parse(t, server.URL+path), MaxBody: 1000, NewConnection: path == "/new-connection"})
 			return err
 		}
 		// On a busy machine net/http does not keep every connection.
@@ -384,8 +384,8 @@ func TestARequestIsSentOnce(t *testing.T) {
 			}
 			// There is a kept connection again.
 			asked.Store(0)
-			if err := get("/anew"); err == nil || errors.Is(err, ErrHungUp) || errors.Is(err, ErrTimeout) || asked.Load() != 1 || reused.Load() {
-				t.Fatalf("%s: anew: asked %d times, over a kept connection: %v: %v", name, asked.Load(), reused.Load(), err)
+			if err := get("/new-connection"); err == nil || errors.Is(err, ErrHungUp) || errors.Is(err, ErrTimeout) || asked.Load() != 1 || reused.Load() {
+				t.Fatalf("%s: new: asked %d times, over a kept connection: %v: %v", name, asked.Load(), reused.Load(), err)
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func serve() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 		os.Exit(0)
 	}()
@@ -131,7 +131,7 @@ func (s *Server) stop() {
 		return
 	}
 	s.cmd.Process.Kill()
-	s.cmd.Wait()
+	_ = s.cmd.Wait()
 	s.stdin.Close()
 	s.cmd = nil
 }

@@ -1,0 +1,3 @@
+// Command forager-lab has the experiments, benchmarks and synthetic webs that are not needed to operate
+// crawls.
+package main

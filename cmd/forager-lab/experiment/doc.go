@@ -1,0 +1,3 @@
+// Package experiment has the commands that run crawls in this process, on stored and on synthetic webs:
+// experiment, experiment-simweb and serve-simweb.
+package experiment

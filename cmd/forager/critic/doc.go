@@ -1,0 +1,3 @@
+// Package critic has the commands below "forager critic": they train, publish, correct and explain
+// critics.
+package critic

@@ -1,0 +1,172 @@
+package critic
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"forager/cmd/internal/cli"
+	"forager/cmd/internal/crawls"
+	"forager/internal/platform/analytics"
+	"forager/internal/platform/samples"
+)
+
+type criticMark struct {
+	Of    string   `arg:"" name:"crawl|critic" help:"The crawl whose critic judged the pages, or the critic."`
+	URLs  []string `arg:"" optional:"" name:"url" help:"Pages that were fetched."`
+	Right bool     `xor:"said" help:"They are on topic."`
+	Wrong bool     `xor:"said" help:"They are not on topic."`
+	Ask   int      `xor:"said" help:"Ask about so many pages of the crawl, drawn at random from those of either verdict." placeholder:"N"`
+	Topic string   `help:"What they are about: with --right the crawl's one focus topic by default, with --wrong whatever."`
+
+	replies
+}
+
+func (c *criticMark) Help() string {
+	return `A mark is kept in the object store, with the text of the page, until the critic is trained again; of several
+marks of a page the last one counts. A crawl goes on as it is until its critic is trained again.
+
+  forager critic mark chemistry https://example.org/salad --wrong
+  forager critic mark chemistry https://example.org/salts https://example.net/ions --right
+  forager critic retrain chemistry --crawl chemistry --use
+
+With --ask the pages are chosen for you, at random from those that the critic takes for on topic and from the others. In a
+terminal each is asked about: y(es), n(o), s(kip), q(uit); else they are listed, and --yes and --no take the answers. From
+such marks, and no others, the share of pages on topic is estimated (forager report).
+
+  forager critic mark chemistry --ask 20
+  forager --json critic mark chemistry --ask 20 > pages.json
+  forager critic mark chemistry --ask 20 --yes good.txt --no bad.txt
+
+  forager critic mark schools https://example.org/atoms --wrong --topic Science/Physics
+  forager critic train examples.jsonl --name schools --marks`
+}
+
+func (c *criticMark) Run(s *cli.Session) error {
+	urls, err := crawls.CanonicalSeeds(c.URLs)
+	switch {
+	case err != nil:
+		return cli.AsUsage(err)
+	case c.Ask < 0:
+		return cli.Usagef("--ask is %d: want at least 1", c.Ask)
+	case c.Ask > 0 && len(urls) > 0:
+		return cli.Usagef("--ask chooses the pages; leave out %s", urls[0])
+	case c.Ask == 0 && (len(urls) == 0 || !c.Right && !c.Wrong || c.given()):
+		return cli.Usagef("want pages with --right or --wrong, or --ask N")
+	}
+	t, err := OpenCritic(s, c.Of)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if c.Ask > 0 {
+		return c.ask(s, t)
+	}
+	m, err := t.newMark(c.Right, c.Topic)
+	if err != nil {
+		return err
+	}
+	kept, err := t.mark(s, urls, m)
+	if err != nil {
+		return err
+	}
+	return s.Print(map[string]any{"critic": t.name, "marked": kept, "right": c.Right}, func(w io.Writer) {
+		fmt.Fprintf(w, "%d pages marked for critic %s\ntrain it again:  %s\n", len(kept), t.name, t.again())
+	})
+}
+
+// ask asks about drawn pages, or reads the replies.
+func (c *criticMark) ask(s *cli.Session, t *OpenedCritic) error {
+	if t.crawl == "" {
+		return cli.Usagef("--ask wants to know which crawl; %s is a critic", t.name)
+	}
+	if c.given() {
+		yes, no, err := c.Read()
+		if err != nil {
+			return err
+		}
+		return t.keep(s, yes, no, true)
+	}
+	marks, err := samples.Marks(s, t.store, t.name)
+	if err != nil {
+		return err
+	}
+	drawn, err := t.draw(s, marks, c.Ask)
+	if err != nil {
+		return err
+	}
+	// Pages with a known mark need no question.
+	var yes, no []string
+	said := make(map[string]samples.Said)
+	for _, x := range samples.Apply(t.Set, marks) {
+		said[x.URL] = x.Said
+	}
+	list := []analytics.DrawnPage{}
+	for _, p := range drawn {
+		switch said[p.URL] {
+		case samples.Liked:
+			yes = append(yes, p.URL)
+		case samples.Wrong:
+			no = append(no, p.URL)
+		default:
+			list = append(list, p)
+		}
+	}
+	if s.JSON || !cli.Interactive(os.Stdin) || !cli.Interactive(s.Stdout) {
+		if err := t.say(s, yes, no, true); err != nil {
+			return err
+		}
+		return s.Print(list, func(w io.Writer) {
+			for _, p := range list {
+				fmt.Fprintf(w, "%s  %s\n", p.URL, p.Title)
+			}
+		})
+	}
+	questions := make([]question, len(list))
+	for i, p := range list {
+		questions[i] = question{p.URL, p.URL + "  " + p.Title}
+	}
+	more, less, err := confirm(os.Stdin, s.Stdout, questions)
+	if err != nil {
+		return err
+	}
+	return t.keep(s, append(yes, more...), append(no, less...), true)
+}
+
+// draw chooses n pages of the crawl that were not drawn before: of each verdict in proportion to its pages, but
+// a quarter at least.
+func (t *OpenedCritic) draw(ctx context.Context, marks []samples.Mark, n int) ([]analytics.DrawnPage, error) {
+	before := []string{}
+	for _, m := range marks {
+		if m.Drawn && m.Crawl == t.crawl {
+			before = append(before, m.URL)
+		}
+	}
+	allOff, allOn, left, err := t.db.Draw(ctx, t.crawl, before, n)
+	if err != nil {
+		return nil, err
+	}
+	off, on := shareOut(n, left[0], left[1])
+	drawn := append(allOn[:on], allOff[:off]...)
+	slices.SortFunc(drawn, func(a, b analytics.DrawnPage) int { // so that the order does not show the verdicts
+		return cmp.Compare(xxhash.Sum64String(a.URL), xxhash.Sum64String(b.URL))
+	})
+	return drawn, nil
+}
+
+// shareOut divides n between two parts by their sizes, a quarter to each at least; no part gives more than it has.
+func shareOut(n, a, b int) (ofA, ofB int) {
+	n = min(n, a+b)
+	if n == 0 {
+		return 0, 0
+	}
+	quarter := (n + 3) / 4
+	ofA = min(max((n*a+(a+b)/2)/(a+b), quarter), n-quarter)
+	ofA = min(max(ofA, n-b, 0), a)
+	return ofA, n - ofA
+}

@@ -1,0 +1,203 @@
+package critic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"forager/cmd/internal/cli"
+	"forager/cmd/internal/crawls"
+	"forager/internal/classify/taxonomy"
+	"forager/internal/export"
+	"forager/internal/page/dom"
+	"forager/internal/platform/analytics"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/pipeline"
+	"forager/internal/platform/samples"
+	"forager/schemas"
+)
+
+// say stores marks of pages.
+func (t *OpenedCritic) say(ctx context.Context, yes, no []string, drawn bool) error {
+	for _, said := range []struct {
+		urls  []string
+		right bool
+	}{{yes, true}, {no, false}} {
+		if len(said.urls) == 0 {
+			continue
+		}
+		m, err := t.newMark(said.right, "")
+		if err != nil {
+			return err
+		}
+		m.Drawn = drawn
+		if _, err := t.mark(ctx, said.urls, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep is say, and prints the result.
+func (t *OpenedCritic) keep(s *cli.Session, yes, no []string, drawn bool) error {
+	if err := t.say(s, yes, no, drawn); err != nil {
+		return err
+	}
+	r := struct {
+		Critic  string          `json:"critic"`
+		Right   int             `json:"right"`
+		Wrong   int             `json:"wrong"`
+		OnTopic *crawls.OnTopic `json:"on_topic,omitempty"`
+	}{Critic: t.name, Right: len(yes), Wrong: len(no)}
+	if drawn {
+		var err error
+		if r.OnTopic, err = crawls.Estimate(s, t.B, t.cfg, t.db, t.crawl); err != nil {
+			return err
+		}
+	}
+	return s.Print(r, func(w io.Writer) {
+		fmt.Fprintf(w, "%d pages are on topic, %d are not\n", r.Right, r.Wrong)
+		if drawn {
+			r.OnTopic.Text(w, t.crawl)
+		}
+		if r.Right+r.Wrong > 0 {
+			fmt.Fprintf(w, "train the critic again:  %s\n", t.again())
+		}
+	})
+}
+
+// OpenedCritic is what is needed to mark pages and train a critic on the marks.
+type OpenedCritic struct {
+	cfg   *pipeline.Config
+	B     *cli.Topics
+	db    *analytics.DB
+	store *objects.Store
+	name  string // of the critic
+	crawl string // judged by the critic, if the user named one; otherwise empty
+	focus []string
+	// Critic and its training pages, if it was trained on likes; otherwise nil.
+	Critic *LikedCritic
+	Set    []samples.Sample
+}
+
+// OpenCritic opens what is needed for the critic of a crawl, or for a critic.
+func OpenCritic(s *cli.Session, of string) (*OpenedCritic, error) {
+	cfg, b, err := s.OpenTopics()
+	if err != nil {
+		return nil, err
+	}
+	t := &OpenedCritic{cfg: cfg, B: b}
+	if err := t.open(s, of); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *OpenedCritic) open(s *cli.Session, of string) error {
+	if ctl, err := t.B.Control(of); err == nil {
+		t.name = schemas.ModelName(ctl.GetCritic())
+		t.crawl, t.focus = of, ctl.GetFocus()
+	} else if m, unknown := t.B.Critic(of); unknown == nil {
+		t.name = schemas.ModelName(m.GetVersion())
+	} else {
+		return fmt.Errorf("%q is neither a crawl nor a critic: %w; %w", of, err, unknown)
+	}
+	if t.name == "" {
+		return fmt.Errorf("crawl %q only fetches; no critic judges its pages", of)
+	}
+	var err error
+	if t.store, err = objects.Open(t.cfg.S3); err != nil {
+		return err
+	}
+	t.Critic, t.Set, err = openLiked(s, t.cfg, t.B, t.store, t.name)
+	if err != nil && !errors.Is(err, errNotLiked) {
+		return err
+	}
+	if t.Critic != nil {
+		t.focus = []string{t.Critic.Topic}
+	}
+	t.db, err = analytics.Open(t.cfg.ClickHouse)
+	return err
+}
+
+// liked is an error, with the remedy, if the critic was not trained on likes.
+func (t *OpenedCritic) liked() error {
+	if t.Critic == nil {
+		return fmt.Errorf("critic %s was trained on examples with topics; train it again with what was marked by: %s", t.name, t.again())
+	}
+	return nil
+}
+
+func (t *OpenedCritic) Close() {
+	_ = t.db.Close()
+	t.B.Close()
+}
+
+// again returns the command that trains the critic again.
+func (t *OpenedCritic) again() string {
+	switch {
+	case t.Critic == nil:
+		return fmt.Sprintf("forager critic train EXAMPLES --name %s --marks", t.name)
+	case t.crawl == "" || cli.Ended(t.B.Status(t.crawl)):
+		return "forager critic retrain " + t.name
+	}
+	return fmt.Sprintf("forager critic retrain %s --crawl %s --use", t.name, t.crawl)
+}
+
+// newMark returns a mark without a page. The topic is that of the critic or the crawl unless one is named.
+func (t *OpenedCritic) newMark(right bool, topic string) (m samples.Mark, err error) {
+	if topic != "" {
+		if topic, err = taxonomy.ParseTopic(topic); err != nil {
+			return m, cli.AsUsage(err)
+		}
+	}
+	m = samples.Mark{Right: right, Crawl: t.crawl}
+	switch {
+	case right && topic != "" && t.Critic != nil && topic != t.Critic.Topic:
+		return m, cli.Usagef("critic %s has one topic, %s", t.name, t.Critic.Topic)
+	case right && topic != "":
+		m.Topic = topic
+	case len(t.focus) == 1:
+		m.Topic = t.focus[0]
+		if !right {
+			m.Instead = topic
+		}
+	default:
+		return m, cli.Usagef("what are the pages about? Name a crawl of one focus topic, or use --right with --topic")
+	}
+	return m, nil
+}
+
+// pages calls take with the pages, fetched by any crawl, of the given URLs, each once.
+func (t *OpenedCritic) pages(ctx context.Context, urls []string, take func(export.Page) error) error {
+	sel := analytics.Selection{Outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED), Among: urls}
+	return export.Each(ctx, t.db, t.store, sel, take)
+}
+
+// mark stores a mark for pages. It is an error if pages were not fetched; then none is stored.
+func (t *OpenedCritic) mark(ctx context.Context, urls []string, m samples.Mark) (kept []string, err error) {
+	texts := make(map[string]string)
+	err = t.pages(ctx, urls, func(p export.Page) error {
+		texts[p.URL] = dom.Text(p.Body, p.ContentType)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range urls {
+		if _, ok := texts[u]; !ok {
+			return nil, fmt.Errorf("ClickHouse has no page %s that a crawl has fetched; nothing was marked", u)
+		}
+	}
+	for _, u := range urls {
+		m.URL, m.Text, m.At = u, texts[u], time.Now().UTC()
+		if err := samples.Add(ctx, t.store, t.name, m); err != nil {
+			return kept, err
+		}
+		kept = append(kept, u)
+	}
+	return kept, nil
+}

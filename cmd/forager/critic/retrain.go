@@ -1,0 +1,82 @@
+package critic
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"forager/cmd/internal/cli"
+	"forager/cmd/internal/crawls"
+	"forager/schemas"
+)
+
+type criticRetrain struct {
+	Name  string `arg:"" help:"A critic that was learnt from likes."`
+	Crawl string `help:"Take what this crawl has met for further background."`
+	Use   bool   `help:"Let that crawl be judged by the new version from now on."`
+}
+
+func (c *criticRetrain) Help() string {
+	return `The critic is trained on its likes and background, on what was marked (forager critic mark, forager critic expand)
+and, with --crawl, on a sample of the pages that a crawl has met. It becomes a new version; crawls go on with the
+one they have without --use.
+
+  forager critic retrain chemistry
+  forager critic retrain chemistry --crawl chemistry --use`
+}
+
+func (c *criticRetrain) Run(s *cli.Session) error {
+	if c.Use && c.Crawl == "" {
+		return cli.Usagef("--use wants to know which crawl: --crawl NAME")
+	}
+	t, err := OpenCritic(s, c.Name)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := t.liked(); err != nil {
+		return err
+	}
+	if c.Crawl != "" {
+		ctl, err := t.B.Control(c.Crawl)
+		if err != nil {
+			return err
+		}
+		if c.Use {
+			if err := t.fits(ctl); err != nil {
+				return err
+			}
+		}
+	}
+	m, report, err := t.Critic.Retrain(s, t.Set, c.Crawl)
+	if err != nil {
+		return err
+	}
+	if c.Use {
+		if err := t.Critic.Use(s, c.Crawl, m); err != nil {
+			return err
+		}
+	}
+	return s.Print(map[string]any{"critic": m.GetVersion(), "report": report, "used": c.Use}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: %d pages on topic, %d marked as wrong, %d of background (some %.0f %% on topic)\n",
+			m.GetVersion(), report.Liked, report.Wrong, report.Background, 100*report.Prior)
+		fmt.Fprintf(w, "speaks for the topic:  %s\nspeaks against it:     %s\n", strings.Join(report.For, " "), strings.Join(report.Against, " "))
+		if alike := crawls.Resemblance(report.Taken); alike != "" {
+			fmt.Fprintf(w, "warning: %s\n", alike)
+		}
+		if c.Use {
+			fmt.Fprintf(w, "%s is judged by it from now on\n", c.Crawl)
+		}
+	})
+}
+
+// fits reports whether a crawl can continue with the critic.
+func (t *OpenedCritic) fits(ctl *schemas.CrawlControl) error {
+	switch {
+	case len(ctl.GetFocus()) != 1 || ctl.GetFocus()[0] != t.Critic.Topic:
+		return fmt.Errorf("crawl %s is about %s, critic %s about %s", ctl.GetCrawl(), strings.Join(ctl.GetFocus(), ", "), t.Critic.Name, t.Critic.Topic)
+	case cli.Ended(t.B.Status(ctl.GetCrawl())):
+		return fmt.Errorf("crawl %s has finished; without --use the critic is trained for crawls to come", ctl.GetCrawl())
+	}
+	return nil
+}

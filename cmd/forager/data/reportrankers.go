@@ -1,0 +1,81 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"forager/internal/measure/harvest"
+	"forager/internal/platform/analytics"
+	"forager/schemas"
+)
+
+// rankerReport compares a shadow ranker with those that chose, over the pages that it ranked.
+type rankerReport struct {
+	Ranker string `json:"ranker"`
+	// Cut is the relevance above which a page is on topic.
+	Cut float64 `json:"cut"`
+	harvest.ShadowComparison
+}
+
+// askRankers fills in the positions given by shadow rankers.
+func (r *CrawlReport) askRankers(ctx context.Context, db *analytics.DB, crawl string) error {
+	var names []string
+	placed := make(map[string][]harvest.Placed)
+	err := db.ShadowRanks(ctx, crawl, func(x analytics.ShadowRank) {
+		if placed[x.Shadow] == nil {
+			names = append(names, x.Shadow)
+		}
+		placed[x.Shadow] = append(placed[x.Shadow], harvest.Placed{
+			Shadow: harvest.Order{Out: x.Dropped, Tier: x.ShadowTier, Score: x.ShadowScore},
+			Policy: x.Policy, Used: harvest.Order{Tier: x.Tier, Score: x.Score},
+			Relevance: x.Relevance,
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		r.Rankers = append(r.Rankers, rankerReport{name, r.cut(), harvest.CompareOrders(placed[name], r.cut())})
+	}
+	return nil
+}
+
+// shardNotes are sentences on what the rankers of a crawl lack compared with a crawl of one shard.
+func shardNotes(ctl *schemas.CrawlControl) (notes []string) {
+	n := schemas.ShardsOf(ctl)
+	if n == 1 {
+		return nil
+	}
+	if slices.Contains(ctl.GetLearning().GetFeatures(), schemas.FeatureFamily_FEATURE_FAMILY_COCITATION) {
+		notes = append(notes, fmt.Sprintf("co-citation features: of the links near a link only those to hosts of its own shard are read, as each of the %d shards has R of its own pages only", n))
+	}
+	for _, p := range schemas.Orders(ctl) {
+		if p.GetRaise() {
+			notes = append(notes, fmt.Sprintf("%s: each of the %d shards finds the hubs among its own pages and those that link to them", p.GetName(), n))
+		}
+	}
+	return notes
+}
+
+func printRankers(w io.Writer, r *CrawlReport) {
+	if len(r.Rankers) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%-22s %8s %8s %8s %8s %8s %8s %8s %8s\n", "RANKER, NOT USED", "PAGES", "HARVEST", "ITS TOP", "USED TOP", "SHARED", "AUC", "USED AUC", "CORR")
+	for _, x := range r.Rankers {
+		fmt.Fprintf(w, "%-22s %8d %8.3f %8.3f %8.3f %8.3f %8.3f %8.3f %8.3f", x.Ranker, x.Pages, x.Harvest, x.HarvestShadow, x.HarvestUsed,
+			x.Shared, x.AUCShadow, x.AUCUsed, x.Correlation)
+		if x.Out > 0 {
+			fmt.Fprintf(w, "  its gate leaves out %.3f", x.Out)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, `Of a hundred pages in a row that one policy chose: harvest of all, of the quarter that the shadow places highest, and of
+that which the policy followed does; the part of the shadow's quarter that is in the other; the share of pairs of a page
+with R ≥ %.3f and one below that are in order; rank correlation of both. Only pages that were fetched are compared, and the
+policy followed chose them: its own scores differ little among them, which makes it look worse than it is, and pages
+that the shadow would have fetched instead were not fetched. Whether it is better, only a crawl of its own can show.
+`, r.cut())
+}

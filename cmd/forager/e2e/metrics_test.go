@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"forager/cmd/internal/cli"
+	"forager/internal/platform/freeport"
+)
+
+var updateMetrics = flag.Bool("update-metrics", false, "write infra/dashboards/metrics.txt")
+
+// TestMetrics compares infra/dashboards/metrics.txt with the metrics that the stages serve during a crawl, and reads their probes. The
+// queries of dashboards and alerts are checked against that file (infra/deploytest).
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	g, _ := simulated(t)
+	ports, err := freeport.Addresses(len(cli.StageNames))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var change []string
+	addresses := make(map[string]string)
+	for i, stage := range cli.StageNames {
+		addresses[stage] = "http://" + ports[i]
+		change = append(change, "\n    "+stage+":\n", "\n    "+stage+":\n        metrics: "+ports[i]+"\n")
+	}
+	r := newRig(t, g.Handler, change...)
+	r.parts()
+	r.start(cli.StageNames)
+	r.begin(r.crawl(g, "metrics", "apprentice", 100, nil))
+	r.until("metrics", "finished", time.Minute, finished)
+
+	for _, stage := range cli.StageNames {
+		for _, probe := range []string{"/livez", "/readyz"} {
+			wait(t, stage+" answers "+probe, func() bool { return scrape(t, addresses[stage]+probe) == "ok\n" })
+		}
+	}
+	// Absent where no crawl is parked; tests of internal/stream cover it.
+	conditional := []string{"forager_stage_parked_records gauge"}
+	served := func() string {
+		lines := slices.Clone(conditional)
+		for _, address := range addresses {
+			for line := range strings.Lines(scrape(t, address+"/metrics")) {
+				if metric, ok := strings.CutPrefix(line, "# TYPE "); ok {
+					lines = append(lines, strings.TrimSuffix(metric, "\n"))
+				}
+			}
+		}
+		slices.Sort(lines)
+		return strings.Join(slices.Compact(lines), "\n") + "\n"
+	}
+	const file = "../../../infra/dashboards/metrics.txt"
+	if *updateMetrics {
+		time.Sleep(10 * time.Second) // files of the archive
+		if err := os.WriteFile(file, []byte(served()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && got != string(want); {
+		got = served()
+		time.Sleep(50 * time.Millisecond)
+	}
+	if got != string(want) {
+		t.Errorf("metrics are\n%s\nwant those of %s, which -update-metrics writes", got, file)
+	}
+}
+
+func scrape(t testing.TB, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

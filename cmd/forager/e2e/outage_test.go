@@ -1,0 +1,276 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"forager/cmd/internal/cli"
+	"forager/internal/frontier"
+	"forager/schemas"
+)
+
+// absent is a web server at its own address, which can be stopped.
+type absent struct {
+	t       *testing.T
+	handler http.Handler
+	address string
+	server  *httptest.Server
+}
+
+// newAbsent reserves a port of an address; no server listens there yet.
+func newAbsent(t *testing.T, address string, handler http.Handler) *absent {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &absent{t: t, handler: handler, address: l.Addr().String()}
+	l.Close()
+	t.Cleanup(func() { p.leave() })
+	return p
+}
+
+func (p *absent) come() {
+	p.t.Helper()
+	l, err := net.Listen("tcp", p.address)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.server = &httptest.Server{Listener: l, Config: &http.Server{Handler: p.handler}}
+	p.server.Start()
+}
+
+func (p *absent) leave() {
+	if p.server != nil {
+		p.server.CloseClientConnections()
+		p.server.Close()
+		p.server = nil
+	}
+}
+
+// TestAnOutageOfTheProxy starts a crawl while its proxy is down, stops the proxy again in the middle, and then
+// continues the crawl after its end: with a larger budget, with further seeds, with failed URLs, and with its
+// state rebuilt from the topics.
+func TestAnOutageOfTheProxy(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		shards uint32
+	}{{"one", 1}, {"three", 3}} {
+		t.Run(test.name, func(t *testing.T) { outageOfTheProxy(t, test.shards) })
+	}
+}
+
+func outageOfTheProxy(t *testing.T, shards uint32) {
+	g, _ := simulated(t)
+	p := newAbsent(t, "127.0.0.1", g.Handler)
+	r := newRig(t, g.Handler)
+	b, err := os.ReadFile(r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewired := strings.Replace(string(b), r.cfg.Stages.Fetch.Proxy, "http://"+p.address, 1)
+	if err := os.WriteFile(r.path, []byte(rewired), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.parts()
+	r.start(cli.StageNames)
+	seeds := g.Seeds
+	c := r.crawl(g, "away", "soft-focus", 150, func(c *schemas.CrawlControl) { c.Shards = shards })
+	r.begin(c)
+
+	st := r.until("away", "waiting for the network", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetOutage() != nil })
+	if st.GetRequests() != 0 || st.GetPages() != 0 || st.GetQueued() == 0 {
+		t.Errorf("with the proxy away: %v", st)
+	}
+	for _, command := range [][]string{{"crawl", "status", "away"}, {"crawl", "list"}, {"report", "away"}} {
+		if out := r.mustRun(command...); !strings.Contains(out, "network unreachable since") || !strings.Contains(out, "the proxy cannot be reached") {
+			t.Errorf("%v:\n%s", command, out)
+		}
+	}
+	if out, _, code := r.run("doctor"); code == cli.ExitOK || !strings.Contains(out, "BAD  proxy") || !strings.Contains(out, "away: network unreachable") {
+		t.Errorf("doctor, exit %d:\n%s", code, out)
+	}
+	p.come()
+	r.until("away", "under way", 2*time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 30 })
+	p.leave()
+	before := r.until("away", "waiting again", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return st.GetOutage() != nil && st.GetInFlight() <= uint64(2*shards)
+	})
+	p.come()
+	st = r.until("away", "finished", 2*time.Minute, finished)
+	if st.GetEndReason() != frontier.EndPages || st.GetPages() != 150 {
+		t.Errorf("after the outage it ended with %v (before: %v)", st, before)
+	}
+	if n := st.GetOutcomes()["connection-failed"]; n != 0 || st.GetOutcomes()["network-unreachable"] == 0 {
+		t.Errorf("outcomes %v", st.GetOutcomes())
+	}
+	r.verified("away")
+	if out := r.mustRun("report", "away"); !strings.Contains(out, "NETWORK UNREACHABLE") || !strings.Contains(out, "the proxy cannot be reached") {
+		t.Errorf("report after the outages:\n%s", out)
+	}
+
+	r.fails(t, cli.ExitFailure, []string{"crawl", "resume", "away"}, "--pages")
+	r.fails(t, cli.ExitFailure, []string{"crawl", "resume", "away", "--pages", "100"}, "only raised")
+	r.mustRun("crawl", "resume", "away", "--pages", "170")
+	r.until("away", "finished with more pages", time.Minute, func(st *schemas.CrawlStatus) bool { return finished(st) && st.GetPages() == 170 })
+	r.mustRun("crawl", "resume", "away", "--pages", "180", seeds[0]+"further/seed")
+	r.until("away", "finished with further seeds", time.Minute, func(st *schemas.CrawlStatus) bool { return finished(st) && st.GetPages() == 180 })
+
+	r.loseState(t)
+	r.mustRun("crawl", "resume", "away", "--pages", "200", "--retry-failed")
+	r.until("away", "finished from the topics", 2*time.Minute, func(st *schemas.CrawlStatus) bool { return finished(st) && st.GetPages() == 200 })
+	r.verified("away")
+	if out := r.mustRun("doctor"); strings.Contains(out, "BAD") || !strings.Contains(out, "none waits for the network") {
+		t.Errorf("doctor:\n%s", out)
+	}
+}
+
+// loseState stops prioritize, removes its state and starts it again.
+func (r *rig) loseState(t *testing.T) {
+	t.Helper()
+	pid := r.pid("prioritize-0")
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.gone("prioritize-0", 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(r.cfg.Data, "state", "prioritize")); err != nil {
+		t.Fatal(err)
+	}
+	r.start([]string{"prioritize"})
+}
+
+// pages is a web of hosts, each with that many pages, which link to all others of their host and to the next host.
+type pages struct {
+	hosts []*absent
+	each  int
+	// fails: pages called /flaky get an error.
+	fails atomic.Bool
+}
+
+func newPages(t *testing.T, hosts, each int) *pages {
+	w := &pages{each: each}
+	for i := range hosts { // in different networks
+		w.hosts = append(w.hosts, newAbsent(t, fmt.Sprintf("127.77.%d.1", i+1), w.host(i)))
+	}
+	return w
+}
+
+func (w *pages) url(host int, path string) string { return "http://" + w.hosts[host].address + path }
+
+func (w *pages) host(i int) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/robots.txt":
+			http.NotFound(rw, r)
+			return
+		case r.URL.Path == "/flaky" && w.fails.Load():
+			http.Error(rw, "for a while", http.StatusInternalServerError)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(rw, "<title>%s</title>", r.URL.Path)
+		for k := range w.each {
+			fmt.Fprintf(rw, "<p><a href=/%d>page %d</a>", k, k)
+		}
+		fmt.Fprintf(rw, "<p><a href=%s>another host</a>", w.url((i+1)%len(w.hosts), "/0"))
+	})
+}
+
+// TestHostsAway crawls hosts without a proxy. In one crawl six are down: their URLs are kept while the others
+// continue, and fetched when a host is up again before the crawl's patience ends; what was given up, and what
+// failed, is retried when the operator requests it. In the other crawl all hosts go down at once: it is
+// suspended, is not charged, and continues by itself.
+func TestHostsAway(t *testing.T) {
+	t.Parallel()
+	g, _ := simulated(t)
+	w := newPages(t, 10, 12)
+	r := newRig(t, g.Handler, "retry_delay: 30s", "retry_delay: 1s")
+	b, err := os.ReadFile(r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewired := strings.Replace(string(b), "proxy: "+r.cfg.Stages.Fetch.Proxy, "allow_private: [127.77.0.0/16]", 1)
+	if err := os.WriteFile(r.path, []byte(rewired), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.parts()
+	r.start(cli.StageNames)
+	ended := func(name, reason string, pages, others uint64) {
+		t.Helper()
+		st := r.until(name, "finished", 2*time.Minute, finished)
+		if st.GetEndReason() != reason || st.GetPages() != pages || st.GetRequests() != pages+others {
+			t.Errorf("%s ended with %v", name, st)
+		}
+	}
+
+	late, dead := w.hosts[4], w.hosts[5:]
+	for _, h := range w.hosts[:4] {
+		h.come()
+	}
+	w.fails.Store(true)
+	c := r.crawl(g, "some", "soft-focus", 500, func(c *schemas.CrawlControl) { c.MaxAttempts = 1 })
+	c.Seeds = []string{w.url(0, "/0"), w.url(0, "/flaky"), w.url(4, "/0"), w.url(9, "/2")}
+	for i := range dead {
+		c.Seeds = append(c.Seeds, w.url(5+i, "/1"))
+	}
+	r.begin(c)
+	others := uint64(4 * 12)
+	st := r.until("some", "waiting for six hosts", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return st.GetPages() == others && st.GetUnreachable().GetHosts() == 6 && st.GetInFlight() == 0
+	})
+	if finished(st) || st.GetOutage() != nil || st.GetUnreachable().GetUrls() != 7 || st.GetRequests() != others+1 {
+		t.Errorf("while two hosts are away: %v", st)
+	}
+	if out := r.mustRun("crawl", "status", "some"); !strings.Contains(out, "6 hosts do not answer") || !strings.Contains(out, "7 URLs wait") {
+		t.Errorf("crawl status:\n%s", out)
+	}
+	late.come()
+	r.until("some", "the host that came back is fetched", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return st.GetPages() == others+12 && st.GetUnreachable().GetHosts() == 5
+	})
+	if _, err := r.books.Revise(r.s, "some", func(c *schemas.CrawlControl) { c.HostPatienceS = 1 }); err != nil {
+		t.Fatal(err)
+	}
+	ended("some", frontier.EndUnreachable, others+12, 1)
+	r.fails(t, cli.ExitFailure, []string{"crawl", "resume", "some"}, "--retry-failed")
+	w.fails.Store(false)
+	for _, h := range dead {
+		h.come()
+	}
+	r.mustRun("crawl", "resume", "some", "--retry-failed")
+	r.until("some", "going on", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > others+12 })
+	ended("some", frontier.EndEmpty, 10*12+1, 1) // /flaky was charged twice
+	r.verified("some")
+
+	c = r.crawl(g, "all", "soft-focus", 500, func(c *schemas.CrawlControl) { c.Shards, c.Window = 2, 8 })
+	c.Seeds = nil
+	for i, h := range w.hosts {
+		c.Seeds = append(c.Seeds, w.url(i, "/0"))
+		h.leave()
+	}
+	r.begin(c)
+	st = r.until("all", "waiting for the network", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetOutage() != nil })
+	if st.GetRequests() != 0 || st.GetQueued() == 0 || !strings.Contains(st.GetOutage().GetCause(), "sites in a row did not answer") {
+		t.Errorf("with all hosts away: %v", st)
+	}
+	for _, h := range w.hosts {
+		h.come()
+	}
+	ended("all", frontier.EndEmpty, 10*12, 0)
+	r.verified("all")
+}

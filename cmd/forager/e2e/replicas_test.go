@@ -1,0 +1,232 @@
+//go:build endurance || kafka
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"forager/cmd/forager/deploy"
+	"forager/cmd/internal/cli"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// keepPause checks that every host got one request at a time, with the pause between the end of one and the
+// start of the next. A client starts before the server sees the request and ends after the server did, so a
+// pause that was kept is seen to be kept.
+func (w *politeWeb) keepPause(t *testing.T, pause time.Duration) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	asks, least := 0, time.Hour
+	for host, all := range w.asks {
+		slices.SortFunc(all, func(a, b asked) int { return a.begin.Compare(b.begin) })
+		for i := range all[1:] {
+			got := all[i+1].begin.Sub(all[i].end)
+			least = min(least, got)
+			if got < pause {
+				t.Errorf("%s was asked again after a pause of %s, want %s", host, got, pause)
+			}
+		}
+		asks += len(all)
+	}
+	t.Logf("%d requests to %d hosts, the shortest pause %s", asks, len(w.asks), least)
+}
+
+// partitionsOf returns the number of partitions last assigned to a process; -1 before that.
+func (r *rig) partitionsOf(process string) int {
+	r.t.Helper()
+	p, ok := r.stack.Processes.Running(process)
+	if !ok {
+		return -1
+	}
+	b, err := os.ReadFile(p.Log)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	at := bytes.LastIndex(b, []byte("msg=joined"))
+	if at < 0 || at < bytes.LastIndex(b, []byte("msg=started")) || at < bytes.LastIndex(b, []byte("msg=draining")) {
+		return -1
+	}
+	line, _, _ := strings.Cut(string(b[at:]), "\n")
+	_, number, _ := strings.Cut(line, "partitions=")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		r.t.Fatalf("%s: %v in %q", process, err, line)
+	}
+	return n
+}
+
+// handled returns the number of records that a process has read from its inputs, by its metrics.
+func (r *rig) handled(process string) (n int) {
+	r.t.Helper()
+	p, ok := r.stack.Processes.Running(process)
+	if !ok {
+		r.t.Fatalf("%s does not run", process)
+	}
+	b, err := os.ReadFile(p.Log)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	at := bytes.LastIndex(b, []byte("msg=metrics"))
+	if at < 0 {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(b[at:]), "\n")
+	_, address, _ := strings.Cut(line, "address=")
+	resp, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		if strings.HasPrefix(line, "forager_stage_records_in_total{") {
+			x, err := strconv.Atoi(line[strings.LastIndexByte(line, ' ')+1:])
+			if err != nil {
+				r.t.Fatalf("%s: %v", line, err)
+			}
+			n += x
+		}
+	}
+	return n
+}
+
+// inPartitions returns a name of a crawl whose records are in one of two halves of the partitions: each replica
+// of prioritize and of apprentice-train has a half.
+func inPartitions(name string, low bool, partitions int) string {
+	for i := 0; ; i++ {
+		candidate := fmt.Sprint(name, "-", i)
+		a := stream.PartitionOf([]byte(schemas.ShardKey(candidate, 0)), partitions)
+		b := stream.PartitionOf([]byte(candidate), partitions)
+		if (a < partitions/2) == low && (b < partitions/2) == low {
+			return candidate
+		}
+	}
+}
+
+// everyStage waits until a condition holds for each stage.
+func (r *rig) everyStage(what string, ok func(stage string) bool) {
+	r.t.Helper()
+	for _, stage := range cli.StageNames {
+		wait(r.t, stage+" "+what, func() bool { return ok(stage) })
+	}
+}
+
+// replica returns the name of a process.
+func replica(stage string, n int) string { return fmt.Sprint(stage, "-", n) }
+
+// inHalves reports whether both replicas of a stage have partitions.
+func (r *rig) inHalves(stage string) bool {
+	return r.partitionsOf(replica(stage, 0)) > 0 && r.partitionsOf(replica(stage, 1)) > 0
+}
+
+// kill kills a process permanently.
+func (r *rig) kill(name string) {
+	r.t.Helper()
+	if err := syscall.Kill(r.pid(name), syscall.SIGKILL); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.gone(name, 10*time.Second); err != nil {
+		r.t.Fatal(err)
+	}
+	r.stack.Processes.List = slices.DeleteFunc(r.stack.Processes.List, func(p deploy.Process) bool { return p.Name == name })
+}
+
+// twoReplicas runs two replicas of every stage on two crawls, and one of four shards, that share the hosts of a
+// polite web; moves the partitions of fetch by an orderly stop, kills one replica of each stage while the
+// crawls run, and checks that the others end all of them.
+func twoReplicas(t *testing.T, budget uint64) {
+	const pause = 1200 * time.Millisecond // longer than a rebalance takes
+	g, _ := simulated(t)
+	web := &politeWeb{hosts: 40, takes: 30 * time.Millisecond, asks: make(map[string][]asked)}
+	r := newRig(t, web, "replicas: 1", "metrics: 127.0.0.1:0\n        replicas: 2")
+	r.parts()
+	r.start(cli.StageNames)
+	r.everyStage("in two halves", r.inHalves)
+	all := make(map[string]int) // partitions by stage
+	for _, stage := range cli.StageNames {
+		all[stage] = r.partitionsOf(replica(stage, 0)) + r.partitionsOf(replica(stage, 1))
+	}
+
+	partitions := r.cfg.Topics[schemas.TopicLinkFound].Partitions
+	crawls := []string{inPartitions("soft", true, partitions), inPartitions("learning", false, partitions), "sharded"}
+	for i, ranker := range []string{"soft-focus", "apprentice", "soft-focus"} {
+		// Few are in flight, so that hosts are often requested for which no request waits.
+		c := r.crawl(g, crawls[i], ranker, budget, func(ctl *schemas.CrawlControl) {
+			ctl.Politeness.DelayMs, ctl.Window = uint32(pause.Milliseconds()), 16
+			if crawls[i] == "sharded" {
+				ctl.Shards = 4
+			}
+		})
+		c.Seeds = []string{web.url(i, 0), web.url(i+7, 1)}
+		r.begin(c)
+	}
+	underWay := func(pages uint64) {
+		for _, name := range crawls {
+			st := r.until(name, "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() >= pages })
+			if finished(st) {
+				t.Fatalf("%s had ended before anything happened to it", name)
+			}
+		}
+	}
+	underWay(budget / 8)
+
+	// A fetch stops in order and starts again: its partitions move twice within moments.
+	if killed, err := r.stack.Processes.Stop(r.s, []string{"fetch-0"}, 20*time.Second); err != nil || len(killed) > 0 {
+		t.Fatalf("end fetch-0: killed %v, %v", killed, err)
+	}
+	wait(t, "fetch-1 with every partition", func() bool { return r.partitionsOf("fetch-1") == all["fetch"] })
+	r.start([]string{"fetch"})
+
+	r.everyStage("in two halves", r.inHalves)
+	r.everyStage("at work in both halves", func(stage string) bool {
+		return r.handled(replica(stage, 0)) > 0 && r.handled(replica(stage, 1)) > 0
+	})
+	underWay(budget / 4)
+	for i, stage := range cli.StageNames {
+		victim, other := replica(stage, i%2), replica(stage, 1-i%2)
+		t.Logf("%-18s has read %4d records, %-18s %4d", victim, r.handled(victim), other, r.handled(other))
+		r.kill(victim)
+	}
+	for i, stage := range cli.StageNames {
+		survivor := replica(stage, 1-i%2)
+		wait(t, survivor+" with every partition", func() bool { return r.partitionsOf(survivor) == all[stage] })
+	}
+	for _, name := range crawls {
+		if st := r.books.Status(name); finished(st) {
+			t.Errorf("%s had ended when the partitions were taken over", name)
+		}
+	}
+	for _, name := range crawls {
+		st := r.until(name, "finished", time.Minute, finished)
+		if st.GetPages() != budget || st.GetEndReason() != "pages budget spent" {
+			t.Errorf("%s: %d pages of %d, ended with %q", name, st.GetPages(), budget, st.GetEndReason())
+		}
+	}
+	web.keepPause(t, pause)
+	for _, name := range crawls {
+		r.verified(name)
+	}
+	// Topics that feed no other stage are complete, too.
+	r.sameAsTopics(t)
+	r.learnt(crawls[1], budget)
+	if said := r.retrain(crawls[1]); !said.Live || said.Pages != budget {
+		t.Errorf("the newest model is not that of all leaps: %+v", said)
+	}
+}
+
+func TestEnduranceTwoReplicas(t *testing.T) { twoReplicas(t, 140) }

@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"forager/cmd/forager/demo"
+	"forager/cmd/internal/crawls"
+	"forager/schemas"
+)
+
+// fourShards crawls with four shards, one after another of which loses its owner: it spends its budget exactly,
+// and every command sums the shards.
+func (r *rig) fourShards(t *testing.T, g *demo.Ground) {
+	r.begin(r.crawl(g, "four", "apprentice", 400, func(c *schemas.CrawlControl) {
+		c.Shards = 4
+		c.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
+	}))
+	r.until("four", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 50 })
+	if out := r.mustRun("verify", "four"); !strings.Contains(out, "link.found       checked by its records, as of the offsets ") || !strings.Contains(out, "everything agrees") {
+		t.Errorf("verify of a crawl that runs:\n%s", out)
+	}
+	if err := syscall.Kill(r.pid("prioritize-0"), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.gone("prioritize-0", 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	old := r.epochs("four")
+	r.start([]string{"prioritize"})
+	// The crawl may have finished before the kill; the new owner then reports its shards as restored first.
+	st := r.until("four", "finished", 2*time.Minute, func(st *schemas.CrawlStatus) bool {
+		now := r.epochs("four")
+		for k, epoch := range old {
+			if now[k] <= epoch {
+				return false
+			}
+		}
+		return finished(st)
+	})
+	if st.GetPages() != 400 || st.GetEndReason() != "pages budget spent" || st.GetPagesLeft() != 0 || st.GetInFlight() != 0 {
+		t.Errorf("ended with %v", st)
+	}
+	if st.GetModel() == "" || st.GetTrained() == 0 {
+		t.Errorf("the apprentice learnt nothing: model %q, %d leaps trained", st.GetModel(), st.GetTrained())
+	}
+	for k := range uint32(4) {
+		shard := r.books.Statuses["four"][k]
+		if shard.GetPages() < 10 || shard.GetState() != schemas.ShardState_SHARD_STATE_FINISHED {
+			t.Errorf("shard %d: %v", k, shard)
+		}
+	}
+	r.verified("four")
+	if out := r.mustRun("verify", "four", "--sample", "0.5"); !strings.Contains(out, "damage to 1 of them is found with probability 0.500, to 10 with 0.999") {
+		t.Errorf("verify by a sample:\n%s", out)
+	}
+	r.leaseMutations("four")
+	var standing []crawls.Summary
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "status", "four")), &standing); err != nil || len(standing) != 1 || standing[0].Pages != 400 {
+		t.Errorf("crawl status: %v (%v)", standing, err)
+	}
+	if out := r.mustRun("report", "four"); !strings.Contains(out, "400 pages") || !strings.Contains(out, "only those to hosts of its own shard") {
+		t.Errorf("report:\n%s", out)
+	}
+	for query, want := range map[string]string{
+		"SELECT max(pages), argMax(pages, at), argMax(in_flight, at) FROM standings WHERE crawl = 'four' ": "400\t400\t0",
+		"SELECT count(), uniqExact(shard) FROM pages WHERE crawl = 'four' AND outcome = 'delivered'":       "400\t4",
+	} {
+		if out := r.mustRun("query", "--format", "TSV", query); !strings.Contains(out, want) {
+			t.Errorf("%s:\n%s", query, out)
+		}
+	}
+	t.Log(r.mustRun("query", "--example", "harvest"))
+	for _, example := range []string{"loss", "progress"} {
+		t.Log(r.mustRun("query", "--example", example, "--crawl", "four"))
+	}
+}
+
+// threeShards: a crawl of three shards is paused, resumed, gets more seeds, is stopped and deleted like any other.
+func (r *rig) threeShards(t *testing.T, g *demo.Ground) {
+	c := r.crawl(g, "three", "soft-focus", 50_000, func(c *schemas.CrawlControl) { c.Shards, c.Window = 3, 12 })
+	more := c.Seeds[1:]
+	c.Seeds = c.Seeds[:1]
+	r.begin(c)
+	r.until("three", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 40 })
+	r.mustRun("crawl", "pause", "three")
+	at := r.until("three", "at rest", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0
+	})
+	r.mustRun(append([]string{"crawl", "seeds", "three"}, more...)...)
+	r.mustRun("crawl", "resume", "three")
+	r.until("three", "going on", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > at.GetPages()+40 })
+	r.mustRun("crawl", "stop", "three")
+	st := r.until("three", "finished", time.Minute, finished)
+	if st.GetEndReason() != "stopped" || st.GetInFlight() != 0 {
+		t.Errorf("stopped: %v", st)
+	}
+	r.verified("three")
+	r.mustRun("crawl", "delete", "three")
+	r.books.Mu.Lock()
+	defer r.books.Mu.Unlock()
+	for k := range uint32(3) {
+		if st := r.books.Statuses["three"][k]; st.GetEndReason() != "deleted" {
+			t.Errorf("shard %d is not deleted: %v", k, st)
+		}
+	}
+}
+
+// epochs returns the epoch of the last status of each shard of a crawl.
+func (r *rig) epochs(crawl string) map[uint32]uint64 {
+	r.books.Mu.Lock()
+	defer r.books.Mu.Unlock()
+	epochs := make(map[uint32]uint64)
+	for k, st := range r.books.Statuses[crawl] {
+		epochs[k] = st.GetEpoch()
+	}
+	return epochs
+}

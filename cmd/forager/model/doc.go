@@ -1,0 +1,2 @@
+// Package model has the commands below "forager models", and retrain.
+package model

@@ -1,0 +1,233 @@
+package crawls
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"forager/cmd/internal/cli"
+	"forager/internal/measure/harvest"
+	"forager/internal/platform/analytics"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/pipeline"
+	"forager/internal/platform/samples"
+	"forager/schemas"
+)
+
+// JudgedBy describes the critic that a crawl's harvest and loss are computed with, and how it was validated;
+// empty for a crawl that only fetches.
+func JudgedBy(b *cli.Topics, crawl string) string {
+	ctl, err := b.Control(crawl)
+	if err != nil || ctl.GetCritic() == "" {
+		return ""
+	}
+	m, err := b.Critic(ctl.GetCritic())
+	if err != nil {
+		return fmt.Sprintf("critic %s", ctl.GetCritic())
+	}
+	return CriticOrigin(m.GetVersion(), m.GetMeasures())
+}
+
+// CriticOrigin describes a critic by the measures in its announcement.
+func CriticOrigin(version string, measures map[string]float64) string {
+	if n := measures["liked"]; n > 0 {
+		origin := fmt.Sprintf("critic %s, learned from %.0f pages on topic without any counterexample but %.0f that were marked; it recognises %.0f %% of the liked pages when they are held out, "+
+			"and its false positives are not measured: harvest is its own estimate and can be far too high, above all on a site with one template", version, n, measures["wrong"], 100*measures["recall"])
+		if alike := Resemblance(measures["background_taken"]); alike != "" {
+			origin += "; " + alike
+		}
+		return origin
+	}
+	if a, ok := measures["accuracy"]; ok {
+		return fmt.Sprintf("critic %s, trained on examples with topics; accuracy %.3f on examples that were held out", version, a)
+	}
+	return fmt.Sprintf("critic %s; how often it is right was not measured", version)
+}
+
+// mostAlike is the share of the background classified as on topic above which it counts as similar to the
+// likes. A third of the pages around likes may well be on topic.
+const mostAlike = .4
+
+// Resemblance is a warning that the background is similar to the likes; empty if it is not.
+func Resemblance(taken float64) string {
+	if taken < mostAlike {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %% of the background is taken for on topic, too, when it is held out: it resembles the likes, as pages of one template do, and the critic hardly tells them apart", 100*taken)
+}
+
+// OnTopic estimates how many pages of a crawl are on topic, independently of its critic.
+type OnTopic struct {
+	harvest.Share
+	// From is the basis of the estimate: "marks" of pages drawn at random, or "likes", the liked pages and the
+	// background that were held out when the critic was trained. The latter is an upper limit.
+	From string `json:"from"`
+	// Pages of the crawl, and the drawn pages that were Marked.
+	Pages  int `json:"pages"`
+	Marked int `json:"marked"`
+	// Later is the number of pages fetched after the last of them was marked.
+	Later int `json:"later"`
+}
+
+// Estimate estimates how many of a crawl's pages are on topic; nil if there are neither marks of drawn pages nor likes.
+func Estimate(ctx context.Context, b *cli.Topics, cfg *pipeline.Config, db *analytics.DB, crawl string) (*OnTopic, error) {
+	ctl, err := b.Control(crawl)
+	if err != nil || ctl.GetCritic() == "" {
+		return nil, err
+	}
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return nil, err
+	}
+	marks, err := samples.Marks(ctx, store, schemas.ModelName(ctl.GetCritic()))
+	if err != nil {
+		return nil, err
+	}
+	all, err := db.Verdicts(ctx, crawl)
+	if err != nil {
+		return nil, err
+	}
+	marks = slices.DeleteFunc(marks, func(m samples.Mark) bool { return !m.Drawn || m.Crawl != crawl })
+	if len(marks) == 0 {
+		return byLikes(all, func(critic string) map[string]float64 {
+			m, err := b.Critic(critic)
+			if err != nil { // an older version, whose announcement is gone
+				m, err = b.Critic(ctl.GetCritic())
+			}
+			if err != nil {
+				return nil
+			}
+			return m.GetMeasures()
+		}), nil
+	}
+	return byMarks(ctx, db, crawl, marks, all)
+}
+
+// byMarks is the estimate from marks of pages drawn from both verdicts.
+func byMarks(ctx context.Context, db *analytics.DB, crawl string, marks []samples.Mark, all []analytics.Verdicts) (*OnTopic, error) {
+	right, urls, last := make(map[string]bool), []string{}, int64(0)
+	for _, m := range marks {
+		right[m.URL] = m.Right
+		urls, last = append(urls, m.URL), max(last, m.At.UnixMilli())
+	}
+	x := &OnTopic{From: "marks"}
+	var strata [2]harvest.Stratum
+	for _, v := range all {
+		strata[at(v.OnTopic)].Pages += v.Pages
+		x.Pages += v.Pages
+	}
+	err := db.VerdictsOn(ctx, crawl, urls, func(url string, onTopic bool) {
+		s := &strata[at(onTopic)]
+		s.Drawn++
+		x.Marked++
+		if right[url] {
+			s.On++
+		}
+	})
+	if err == nil {
+		x.Later, err = db.FetchedAfter(ctx, crawl, last)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("marked pages of %s: %w", crawl, err)
+	}
+	x.Share = harvest.Sampled(strata[:]...)
+	return x, nil
+}
+
+func at(taken bool) int {
+	if taken {
+		return 1
+	}
+	return 0
+}
+
+// byLikes is the estimate from pages held out when the critic was trained; nil if its measures do not include
+// them. Versions of a critic are handled one by one; as they share their likes, their errors add up.
+func byLikes(all []analytics.Verdicts, measures func(critic string) map[string]float64) *OnTopic {
+	judged := make(map[string]*harvest.Counted)
+	x := &OnTopic{From: "likes"}
+	for _, v := range all {
+		if judged[v.Critic] == nil {
+			judged[v.Critic] = new(harvest.Counted)
+		}
+		judged[v.Critic].Pages += float64(v.Pages)
+		if v.OnTopic {
+			judged[v.Critic].Taken += float64(v.Pages)
+		}
+		x.Pages += v.Pages
+	}
+	for critic, c := range judged {
+		m := measures(critic)
+		taken, known := m["background_taken"]
+		if !known || m["liked"] == 0 || m["background"] == 0 {
+			return nil
+		}
+		likes := harvest.Counted{Pages: m["liked"], Taken: m["liked"] * m["recall"]}
+		// Part of the background is on topic, and rightly classified so. That part is only estimated, rather
+		// too high than too low, so the interval reaches from none to all of it.
+		off := (1 - m["prior"]) * m["background"]
+		clean := harvest.Counted{Pages: off, Taken: min(off, max(0, m["background"]*(taken-m["prior"]*m["recall"])))}
+		most := harvest.Corrected(*c, likes, clean)
+		least := harvest.Corrected(*c, likes, harvest.Counted{Pages: m["background"], Taken: m["background"] * taken})
+		weight := c.Pages / float64(x.Pages)
+		x.Share.Share += weight * most.Share
+		x.Low += weight * min(least.Low, most.Low)
+		x.High += weight * max(least.High, most.High)
+	}
+	if x.Pages == 0 {
+		return nil
+	}
+	return x
+}
+
+// stale is the share of pages fetched after the last mark above which the marks are outdated.
+const stale = .1
+
+// Text prints the estimate, and how to improve it.
+func (x *OnTopic) Text(w io.Writer, crawl string) {
+	percent := func(p float64) float64 { return 100 * p }
+	switch {
+	case x == nil:
+		fmt.Fprintf(w, "how many pages are on topic is the critic's own opinion; nothing else is known of it\n")
+	case x.From == "marks":
+		fmt.Fprintf(w, "on topic: %.0f %% of %d pages (95 %% interval %.0f to %.0f %%), by %d pages that were drawn at random and marked\n",
+			percent(x.Share.Share), x.Pages, percent(x.Low), percent(x.High), x.Marked)
+		if float64(x.Later) > stale*float64(x.Pages) {
+			fmt.Fprintf(w, "%d of the pages were fetched later; ask about more of them\n", x.Later)
+		}
+	default:
+		fmt.Fprintf(w, "on topic: at most %.0f %% of %d pages or so (95 %% interval %.0f to %.0f %%), by likes and background that were held out; "+
+			"a crawl visits pages that its critic mistakes, so there may be far fewer\n", percent(x.Share.Share), x.Pages, percent(x.Low), percent(x.High))
+	}
+	if x == nil || x.From != "marks" || float64(x.Later) > stale*float64(x.Pages) {
+		fmt.Fprintf(w, "a random sample tells:  forager critic mark %s --ask 20\n", crawl)
+	}
+}
+
+// PrintHarvest prints the origin of a crawl's harvest, and the estimate that is independent of its critic.
+func PrintHarvest(w io.Writer, crawl, by string, x *OnTopic) {
+	if by == "" {
+		return
+	}
+	fmt.Fprintf(w, "harvest and loss are by %s\n", by)
+	x.Text(w, crawl)
+}
+
+// Judge fills in what is known of the harvest of a crawl that has ended. Without ClickHouse that is only the critic.
+func (x *Summary) Judge(s *cli.Session, cfg *pipeline.Config, b *cli.Topics) {
+	if x.JudgedBy = JudgedBy(b, x.Crawl); x.JudgedBy == "" {
+		return
+	}
+	db, err := analytics.Open(cfg.ClickHouse)
+	if err == nil {
+		defer db.Close()
+		if err = Loaded(s, b, time.Minute); err == nil {
+			x.OnTopic, err = Estimate(s, b, cfg, db, x.Crawl)
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(s.Stderr, "how many pages are on topic could not be estimated: %v\n", err)
+	}
+}

@@ -1,0 +1,85 @@
+package crawls
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"forager/cmd/internal/cli"
+	"forager/cmd/internal/models"
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/pipeline"
+	"forager/internal/rank/apprentice"
+)
+
+// StartCrawl adds the values that depend on the pipeline to the control record, stores the URL list and sends
+// control record and seeds.
+func StartCrawl(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl *crawlfile.Crawl, checkOnly bool) error {
+	if err := placeCrawl(ctx, cfg, b, crawl, checkOnly); err != nil || checkOnly {
+		return err
+	}
+	_, err := SendSeeds(ctx, b, crawl.Control.GetCrawl(), crawl.Seeds)
+	return err
+}
+
+// placeCrawl is startCrawl without seeds.
+func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl *crawlfile.Crawl, checkOnly bool) error {
+	ctl := crawl.Control
+	name := ctl.GetCrawl()
+	old, seen := b.Newest(name)
+	if old != nil {
+		return fmt.Errorf("crawl %q exists already (started %s); a name is never used again, choose another",
+			name, time.UnixMilli(old.GetCreatedAt()).Format(time.RFC3339))
+	}
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return err
+	}
+	if ctl.GetCritic() != "" { // a crawl that only fetches has none
+		if err := models.SettleJudges(ctx, b, store, ctl); err != nil {
+			return err
+		}
+	}
+	if err := models.SettleGuides(ctx, b, store, ctl); err != nil {
+		return err
+	}
+	if err := models.ReadNoURLs(ctx, b, store, ctl); err != nil {
+		return err
+	}
+	if v := ctl.GetLearning().GetPrior(); v != "" {
+		settings, err := apprentice.SettingsOf(ctl.GetLearning())
+		if err != nil {
+			return err
+		}
+		if _, err := models.Prior(ctx, b, store, ctl, v, settings); err != nil {
+			return fmt.Errorf("learning.prior: %w", err)
+		}
+	}
+	if checkOnly {
+		return nil
+	}
+	ctl.Revision = 1
+	ctl.CreatedAt = time.Now().UnixMilli()
+	if crawl.URLList != nil {
+		list := []byte(strings.Join(crawl.URLList, "\n") + "\n")
+		sum := sha256.Sum256(list)
+		ctl.Scope.UrlList = "scopes/" + name + "/" + hex.EncodeToString(sum[:6]) + ".txt"
+		if err := models.PutContent(ctx, store, ctl.Scope.UrlList, list); err != nil {
+			return fmt.Errorf("store the URL list: %w", err)
+		}
+	}
+	// The control record is sent first: prioritize waits for the seeds of a known crawl, and never holds up a
+	// partition for an unknown one.
+	winner, err := b.Place(ctx, ctl, seen)
+	if err != nil {
+		return err
+	}
+	if winner != nil {
+		return fmt.Errorf("crawl %q was started by somebody else at the same moment; choose another name", name)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package crawls
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"forager/cmd/internal/cli"
+	"forager/schemas"
+)
+
+// Loaded waits until load-clickhouse has read all records that are in the topics now.
+func Loaded(ctx context.Context, b *cli.Topics, wait time.Duration) error {
+	const stage = "load-clickhouse"
+	ends, err := b.Client.Ends(ctx, append([]string{schemas.TopicModelPublished}, cli.StageInputs[stage]...)...)
+	if err != nil {
+		return err
+	}
+	var behind int64
+	ok, err := Poll(ctx, wait, func() (bool, error) {
+		behind, err = b.Client.LagTo(ctx, stage, ends)
+		return behind == 0, err
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("%d records still wait before %s after %s; does it run? (forager up starts it)", behind, stage, wait)
+	}
+	return err
+}
+
+// Poll calls done until it returns true, or until wait is over (false).
+func Poll(ctx context.Context, wait time.Duration, done func() (bool, error)) (bool, error) {
+	deadline := time.Now().Add(wait)
+	for {
+		if ok, err := done(); err != nil || ok {
+			return ok, err
+		}
+		if time.Now().After(deadline) {
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// settleRounds: after the end of a crawl its last leaps become a model and its last links hubs, which become rows.
+const settleRounds = 3
+
+// Settle waits until every stage has read all its input and the resulting records. Other crawls may continue
+// meanwhile, so fetch, where their requests wait for hosts, is not waited for: a crawl that has finished has
+// none there.
+func Settle(ctx context.Context, b *cli.Topics, within time.Duration) error {
+	began := time.Now()
+	for range settleRounds {
+		ends := make(map[string]map[string][]int64)
+		for _, stage := range cli.StageNames {
+			if stage == "fetch" {
+				continue
+			}
+			var err error
+			if ends[stage], err = b.Client.Ends(ctx, cli.StageInputs[stage]...); err != nil {
+				return err
+			}
+		}
+		waited, err := SettleTo(ctx, b, ends, within-time.Since(began))
+		if err != nil {
+			return fmt.Errorf("%w after %s; do these stages run? (forager up starts them)", err, within)
+		}
+		if !waited {
+			break
+		}
+	}
+	return nil
+}
+
+// SettleTo waits until every stage has read its topics up to ends, and reports whether it had to wait.
+func SettleTo(ctx context.Context, b *cli.Topics, ends map[string]map[string][]int64, within time.Duration) (waited bool, err error) {
+	var waiting []string
+	ok, err := Poll(ctx, within, func() (bool, error) {
+		waiting = waiting[:0]
+		for _, stage := range slices.Sorted(maps.Keys(ends)) {
+			n, err := b.Client.LagTo(ctx, stage, ends[stage])
+			if err != nil {
+				return false, err
+			}
+			if n > 0 {
+				waiting = append(waiting, fmt.Sprintf("%s (%d)", stage, n))
+				waited = true
+			}
+		}
+		return len(waiting) == 0, nil
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("records still wait before %s", strings.Join(waiting, ", "))
+	}
+	return waited, err
+}

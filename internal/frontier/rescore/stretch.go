@@ -1,0 +1,337 @@
+package rescore
+
+import (
+	"math"
+	"slices"
+
+	"forager/internal/frontier/place"
+	"forager/internal/frontier/queue"
+	"forager/internal/frontier/state"
+	"forager/internal/rank/linkfeature"
+)
+
+// stretchShare is the part of the memory for a stretch of a sweep and the next one. It is estimated: a link takes 20 bytes and its share
+// of a page, once while the entries are moved and once before, when it takes 8 more.
+const stretchShare, stretchLinkCost, stretchEntryCost = 8, 64, 8
+
+// A sweep goes through the frontier in stretches. The links of a stretch are collected, then their
+// pages are read and the links scored in the order of the pages, so that each page and leaf table is
+// read once a stretch and in the order of the store, and then the entries are placed and moved. While the
+// entries of a stretch are moved, on one processor, the next stretch is made on the others, from what is committed.
+// Verdicts are applied between calls; the entries that they change belong to the new
+// generation at once, so what was scored of the others stays valid.
+type stretch struct {
+	scoring
+	// Its entries are those with begin < ordinal ≤ end; full: no more are added.
+	begin, end uint64
+	full       bool
+	// first is where the links of each entry begin, and the end of the last one's. An entry that the pass need not
+	// score has none. Links with keys of their own are not included; they are scored when their entry is moved.
+	first []uint32
+	// For each link, in the order of the entries: its leaves (leafPair), or the bits of its score once it is scored, and
+	// the index of its page in pages, plus 1; 0 = the page was not read, or is gone.
+	scores []uint64
+	page   []uint32
+	// byPage are page<<stretchBits | position of each link in the order of pages, those of pages[i] from starts[i]
+	// on; done pages are scored. Both are nil when all are.
+	byPage []uint64
+	starts []uint32
+	pages  []state.Page
+	Done   int
+	// Next is the following stretch, if it was begun.
+	Next *stretch
+}
+
+// scoring is that by which the links of a stretch are scored.
+type scoring struct {
+	model place.Model
+	dMax  int
+	// ahead: they are scored; else only their pages are read. named: rankers from outside need the pages' URLs.
+	ahead, named bool
+}
+
+func (rs *Rescorer) scoring() scoring {
+	return scoring{
+		model: rs.places.Using.Model, dMax: rs.places.DMax,
+		ahead: rs.places.Learns && rs.places.ScoredAheadBy() != nil, named: rs.places.Foreign,
+	}
+}
+
+const (
+	// A stretch has fewer than 1<<stretchBits links.
+	stretchBits = 24
+	// Parallel work is in parts of collectPart entries to be collected, and pagesPart pages to be read and scored.
+	collectPart, pagesPart = 512, 16
+	// The most that a call does for a stretch while there is none to be moved: entries collected, pages scored.
+	collectAlone, scoreAlone = 1 << 12, 1 << 9
+	// pagesBeside is how many pages of the next stretch are scored, at most, while the best entries are placed again.
+	pagesBeside = 1 << 7
+	// collectPace is how many entries of the next stretch are collected for each that is moved.
+	collectPace = 4
+)
+
+func leafPair(first, last uint32) uint64 { return uint64(first)<<32 | uint64(last) }
+
+// newStretch begins a stretch after an ordinal.
+func (rs *Rescorer) newStretch(behind uint64) *stretch {
+	return &stretch{scoring: rs.scoring(), begin: behind, end: behind, first: []uint32{0}}
+}
+
+// ready reports whether the links of the stretch are scored.
+func (b *stretch) ready() bool { return b.ordered() && b.Done == len(b.pages) }
+
+// ReadyStretch works until the links of the next entries of the sweep are scored, or the limits of a call
+// are reached; ready reports which.
+func (rs *Rescorer) ReadyStretch() (ready bool, err error) {
+	b := rs.Stretch
+	if b != nil && b.full && rs.state.Counters.Swept >= b.end {
+		b = b.Next
+	}
+	if b == nil || b.scoring != rs.scoring() {
+		b = rs.newStretch(rs.state.Counters.Swept)
+	}
+	rs.Stretch = b
+	nothing := func() error { return nil }
+	for from := b.end; !b.full; {
+		if b.end-from >= collectAlone {
+			return false, nil
+		}
+		if err := rs.collect(b, collectAlone, nothing); err != nil {
+			return false, err
+		}
+	}
+	if !b.ordered() {
+		b.order()
+	}
+	if !b.ready() {
+		err = rs.scorePages(b, scoreAlone, nothing)
+	}
+	return b.ready(), err
+}
+
+// MoveBeside moves entries of the stretch, after an ordinal, in the queues, and meanwhile makes as much of the next one as is
+// needed for it to be scored in time.
+func (rs *Rescorer) MoveBeside(moves []Move, behind uint64) error {
+	b, move := rs.Stretch, func() error { return rs.moveSwept(moves) }
+	if b.Next == nil && b.end < rs.state.Counters.Entries {
+		b.Next = rs.newStretch(b.end)
+	}
+	passed, left := rs.state.Counters.Swept-behind, b.end-behind
+	switch next := b.Next; {
+	case next == nil || next.ready() || passed == 0:
+		return move()
+	case !next.full:
+		return rs.collect(next, collectPace*passed, move)
+	case !next.ordered():
+		return rs.workers.alongside(1, func(*Ahead, int) error { next.order(); return nil }, move)
+	default:
+		pages := uint64(len(next.pages) - next.Done)
+		return rs.scorePages(next, int((pages*passed+left-1)/left), move)
+	}
+}
+
+// whileScoring calls do, which may move any entries, and meanwhile scores some pages of the next stretch if that is
+// ordered.
+func (rs *Rescorer) whileScoring(do func() error) error {
+	if b := rs.Stretch; b != nil && b.Next != nil && b.Next.ordered() && b.Next.scoring == rs.scoring() {
+		return rs.scorePages(b.Next, pagesBeside, do)
+	}
+	return do()
+}
+
+// collected are the links of a range of entries: how many each has, and leaves and pages of all.
+type collected struct {
+	links         []uint32
+	leaves, pages []uint64
+}
+
+// collect adds the links of up to n more entries while meanwhile runs; the stretch is full once there are enough.
+func (rs *Rescorer) collect(b *stretch, n uint64, meanwhile func() error) error {
+	last, ranking := min(b.end+min(n, uint64(max(1, rs.roomIn(b)))), rs.state.Counters.Entries), rs.state.Counters.Unranked > 0
+	parts := make([]collected, (last-b.end+collectPart-1)/collectPart)
+	err := rs.workers.alongside(len(parts), func(a *Ahead, i int) error {
+		from := b.end + uint64(i)*collectPart
+		return a.collect(&parts[i], ranking, from+1, min(from+collectPart, last))
+	}, meanwhile)
+	if err != nil {
+		return err
+	}
+	for _, c := range parts {
+		for _, n := range c.links {
+			b.first = append(b.first, b.first[len(b.first)-1]+n)
+		}
+		for _, page := range c.pages {
+			b.byPage = append(b.byPage, page<<stretchBits|uint64(len(b.byPage)))
+		}
+		b.scores = append(b.scores, c.leaves...)
+	}
+	b.end = last
+	b.full = last == rs.state.Counters.Entries || rs.roomIn(b) <= 0
+	return nil
+}
+
+// roomIn is about the number of links that a stretch may still take.
+func (rs *Rescorer) roomIn(b *stretch) int {
+	links := rs.Memory/stretchShare - stretchEntryCost*len(b.first)
+	return min(links/stretchLinkCost, 1<<stretchBits-1-collectAlone*state.InlineLinks) - len(b.byPage)
+}
+
+// ordered reports whether the links were brought into the order of their pages.
+func (b *stretch) ordered() bool { return b.full && len(b.page) == len(b.scores) }
+
+// order brings the links into the order of their pages.
+func (b *stretch) order() {
+	slices.Sort(b.byPage)
+	for i, x := range b.byPage {
+		if i == 0 || x>>stretchBits != b.byPage[i-1]>>stretchBits {
+			b.starts = append(b.starts, uint32(i))
+		}
+	}
+	b.pages, b.page = make([]state.Page, len(b.starts)), make([]uint32, len(b.byPage))
+}
+
+// collect collects the links in the values of entries of a range that the pass has not scored.
+func (a *Ahead) collect(c *collected, ranking bool, from, to uint64) error {
+	c.links = make([]uint32, to-from+1)
+	begin, end := a.keys.Entries(from, to)
+	return a.state.Store.ScanCommitted(begin, end, func(key, value []byte) (bool, error) {
+		ordinal, err := a.keys.ParseU64(key)
+		if err != nil || !queue.IsQueued(value) {
+			return err == nil, err
+		}
+		e := &a.spare
+		if err := e.Decode(ordinal, value); err != nil {
+			return false, err
+		}
+		if !a.queues.IsOldWhile(ranking, e) {
+			return true, nil
+		}
+		for i := range e.Links { // those in its value
+			l := &e.Links[i]
+			c.leaves, c.pages = append(c.leaves, leafPair(l.First, l.Last)), append(c.pages, l.Page)
+		}
+		c.links[ordinal-from] = uint32(len(e.Links))
+		return true, nil
+	})
+}
+
+// scorePages scores the links on the next n pages of a stretch while meanwhile runs.
+func (rs *Rescorer) scorePages(b *stretch, n int, meanwhile func() error) error {
+	from, to := b.Done, min(b.Done+n, len(b.pages))
+	err := rs.workers.alongside((to-from+pagesPart-1)/pagesPart, func(a *Ahead, i int) error {
+		return a.scoreStretch(b, from+i*pagesPart, min(from+(i+1)*pagesPart, to))
+	}, meanwhile)
+	if err != nil {
+		return err
+	}
+	if b.Done = to; b.ready() {
+		b.byPage, b.starts = nil, nil // needed for scoring only
+	}
+	return nil
+}
+
+// number of a page of the stretch.
+func (b *stretch) number(at int) uint64 { return b.byPage[b.starts[at]] >> stretchBits }
+
+// linksOn are page and position of the links on a page of the stretch.
+func (b *stretch) linksOn(at int) []uint64 {
+	if at+1 < len(b.starts) {
+		return b.byPage[b.starts[at]:b.starts[at+1]]
+	}
+	return b.byPage[b.starts[at]:]
+}
+
+// scoreStretch reads pages of a stretch and scores the links on them. Links of a page of seeds, which has no table, have no
+// score; nor has any link if no apprentice ranks. A missing page is reported when its links are moved.
+func (a *Ahead) scoreStretch(b *stretch, from, to int) error {
+	all := make([]int, 0, to-from)
+	for at := from; at < to; at++ {
+		all = append(all, at)
+	}
+	guided, scored := all[:0:0], all[:0:0]
+	err := a.readEach(state.KindPage, b, all, func(at int, value []byte) error {
+		p, err := state.DecodePage(b.number(at), value)
+		if err != nil {
+			return err
+		}
+		if b.pages[at] = *p; !b.named {
+			b.pages[at].URL = "" // it is most of a page's memory
+		}
+		if p.Guided {
+			guided = append(guided, at)
+		}
+		if b.ahead && !p.Seeds {
+			scored = append(scored, at)
+		} else {
+			b.look(at)
+		}
+		return nil
+	})
+	if err == nil {
+		err = a.readEach(state.KindGuidance, b, guided, func(at int, value []byte) (err error) {
+			b.pages[at].Guidance, err = state.DecodeGuidance(b.number(at), value)
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return a.readEach(state.KindTable, b, scored, func(at int, value []byte) error {
+		t, err := state.OpenTable(linkfeature.TableIn, value, b.number(at))
+		if err != nil {
+			return err
+		}
+		a.page.Turn(a.model, t, b.dMax)
+		links := b.linksOn(at)
+		a.page.Expect(len(links))
+		for _, x := range links {
+			score := &b.scores[x&(1<<stretchBits-1)]
+			*score = math.Float64bits(a.score(uint32(*score>>32), uint32(*score)))
+		}
+		b.look(at)
+		return nil
+	})
+}
+
+// look notes that all that place needs of the links on a page was read.
+func (b *stretch) look(at int) {
+	for _, x := range b.linksOn(at) {
+		b.page[x&(1<<stretchBits-1)] = uint32(at + 1)
+	}
+}
+
+// readEach reads what is committed of some pages of a stretch.
+func (a *Ahead) readEach(kind byte, b *stretch, pages []int, f func(at int, value []byte) error) error {
+	a.batch = a.batch[:0]
+	for _, at := range pages {
+		a.batch = append(a.batch, slices.Clone(a.keys.U64(kind, b.number(at))))
+	}
+	return a.state.Store.ReadCommitted(a.batch, func(i int, value []byte) error { return f(pages[i], value) })
+}
+
+// give passes page and score to the links of an entry of the stretch. An entry whose links are not those that were
+// collected, from the last commit, gets nothing: links are only added while an entry is queued, so comparing their number is enough.
+func (b *stretch) give(e *state.Entry) {
+	at, end := b.first[e.Ordinal-b.begin-1], b.first[e.Ordinal-b.begin]
+	if e.Inline() != int(end-at) {
+		return
+	}
+	for i := range e.Links {
+		l := &e.Links[i]
+		if l.Apart {
+			continue
+		}
+		if !b.known(b.page[at], l.Page) {
+			return
+		}
+		if l.Source = &b.pages[b.page[at]-1]; b.ahead && !l.Source.Seeds {
+			l.High, l.Scored = math.Float64frombits(b.scores[at]), true
+		}
+		at++
+	}
+}
+
+// known reports whether pages[at-1] is the page of a number, and all of it was found.
+func (b *stretch) known(at uint32, number uint64) bool {
+	return at > 0 && b.pages[at-1].Number == number && b.pages[at-1].Guided == (len(b.pages[at-1].Guidance) > 0)
+}

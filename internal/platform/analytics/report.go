@@ -1,0 +1,256 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// The results of this file have the names of fields in the JSON of forager report.
+
+// collect runs a query and returns what f makes of its rows.
+func collect[T any](ctx context.Context, d *DB, sql string, params Params, f func(row []any) T) (list []T, err error) {
+	err = d.Each(ctx, sql, params, func(row []any) error {
+		list = append(list, f(row))
+		return nil
+	})
+	return list, err
+}
+
+// DeliveredPage is a page that a crawl has fetched.
+type DeliveredPage struct {
+	URL       string
+	Relevance float64
+}
+
+// DeliveredPages returns the pages of a crawl in the order in which its shard applied them; pages of several shards are
+// ordered by the time stamps of their verdicts.
+func (d *DB) DeliveredPages(ctx context.Context, crawl string) ([]DeliveredPage, error) {
+	return collect(ctx, d, `WITH (SELECT max(shard) FROM pages WHERE crawl = {crawl:String}) AS last_shard
+		SELECT url, relevance FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered'
+		ORDER BY if(last_shard = 0, 0, toUnixTimestamp64Milli(applied_at)), shard, applied`,
+		Params{"crawl": crawl}, func(row []any) DeliveredPage { return DeliveredPage{row[0].(string), row[1].(float64)} })
+}
+
+// Apprentice is a model of a crawl's apprentice: trained at so many pages, on so many leaps. R(v) ≥ Cut is high.
+type Apprentice struct {
+	Version string  `json:"version"`
+	Pages   uint64  `json:"pages"`
+	Leaps   uint64  `json:"leaps"`
+	Cut     float64 `json:"cut"`
+}
+
+// Apprentices returns the models of a crawl's apprentice, the oldest first.
+func (d *DB) Apprentices(ctx context.Context, crawl string) ([]Apprentice, error) {
+	return collect(ctx, d, "SELECT model, pages, leaps, measures['cut'] FROM models WHERE crawl = {crawl:String} AND kind = 'apprentice' ORDER BY pages",
+		Params{"crawl": crawl}, func(row []any) Apprentice {
+			return Apprentice{row[0].(string), row[1].(uint64), row[2].(uint64), row[3].(float64)}
+		})
+}
+
+// Quartile is a quarter of the pages that a policy chose, by their predicted scores.
+type Quartile struct {
+	Policy  string  `json:"policy"`
+	Quarter uint64  `json:"quarter"` // 1 = lowest scores
+	Pages   uint64  `json:"pages"`
+	Score   float64 `json:"mean_score"`
+	Harvest float64 `json:"harvest"`
+}
+
+// Quartiles returns the quarters of a crawl's pages, by policy and score.
+func (d *DB) Quartiles(ctx context.Context, crawl string) ([]Quartile, error) {
+	return collect(ctx, d, `SELECT policy, toUInt64(quarter), count(), avg(score), avg(relevance) FROM
+		(SELECT policy, score, relevance, ntile(4) OVER (PARTITION BY policy ORDER BY score, applied ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS quarter
+		 FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered')
+		GROUP BY policy, quarter ORDER BY policy, quarter`, Params{"crawl": crawl}, func(row []any) Quartile {
+		return Quartile{row[0].(string), row[1].(uint64), row[2].(uint64), row[3].(float64), row[4].(float64)}
+	})
+}
+
+// Stored returns the number of a crawl's hosts and of the segments that have its pages, and the bytes of these pages.
+func (d *DB) Stored(ctx context.Context, crawl string) (hosts, segments, bytes uint64, err error) {
+	err = d.Each(ctx, "SELECT uniqExact(host), uniqExactIf(object, object != ''), sum(object_length) FROM pages WHERE crawl = {crawl:String}",
+		Params{"crawl": crawl}, func(row []any) error {
+			hosts, segments, bytes = row[0].(uint64), row[1].(uint64), row[2].(uint64)
+			return nil
+		})
+	return hosts, segments, bytes, err
+}
+
+// RowCounts returns the number of a crawl's rows by view.
+func (d *DB) RowCounts(ctx context.Context, crawl string) (map[string]uint64, error) {
+	counts := make(map[string]uint64)
+	for _, view := range []string{"requests", "fetches", "judgements", "verdicts", "links", "leaps", "models"} {
+		err := d.Each(ctx, "SELECT count() FROM "+view+" WHERE crawl = {crawl:String}", Params{"crawl": crawl}, func(row []any) error {
+			counts[view] = row[0].(uint64)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// Outage is a time during which the crawl, or a shard of it, could not use the network.
+type Outage struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+	Cause string    `json:"cause"`
+}
+
+// Outages returns the outages of a crawl's shards in the order in which they began.
+func (d *DB) Outages(ctx context.Context, crawl string) ([]Outage, error) {
+	return collect(ctx, d, "SELECT since, until, cause FROM outages WHERE crawl = {crawl:String} ORDER BY since, shard", Params{"crawl": crawl},
+		func(row []any) Outage { return Outage{row[0].(time.Time), row[1].(time.Time), row[2].(string)} })
+}
+
+// JudgedBy are the pages that one critic judged under one revision of the control record.
+type JudgedBy struct {
+	Critic  string `json:"critic"`
+	Marking uint64 `json:"marking"`
+	// Degraded is the reason why it judged as a fallback, "" if it is the crawl's own.
+	Degraded string  `json:"degraded,omitempty"`
+	Pages    uint64  `json:"pages"`
+	Harvest  float64 `json:"harvest"`
+}
+
+// JudgedBy returns the critics of a crawl's pages in the order in which they were used.
+func (d *DB) JudgedBy(ctx context.Context, crawl string) ([]JudgedBy, error) {
+	return collect(ctx, d, `SELECT critic, marking, degraded, count(), avg(relevance) FROM judgements
+		WHERE crawl = {crawl:String} AND outcome = 'delivered' GROUP BY critic, marking, degraded ORDER BY marking, degraded, critic`,
+		Params{"crawl": crawl}, func(row []any) JudgedBy {
+			return JudgedBy{row[0].(string), row[1].(uint64), row[2].(string), row[3].(uint64), row[4].(float64)}
+		})
+}
+
+// Silent is a guide, or a source of backlinks, without a result for some pages.
+type Silent struct {
+	// Who is its version, Why the most frequent reason.
+	Who   string `json:"who"`
+	Why   string `json:"why"`
+	Pages uint64 `json:"pages"`
+}
+
+// Silent returns the guides and sources of backlinks that failed for pages of a crawl.
+func (d *DB) Silent(ctx context.Context, crawl string) ([]Silent, error) {
+	return collect(ctx, d, `SELECT tupleElement(arrayJoin(CAST(silent, 'Array(Tuple(String, String))')) AS one, 1) AS who, topK(1)(tupleElement(one, 2))[1], count()
+		FROM judgements WHERE crawl = {crawl:String} GROUP BY who ORDER BY who`,
+		Params{"crawl": crawl}, func(row []any) Silent { return Silent{row[0].(string), row[1].(string), row[2].(uint64)} })
+}
+
+// ShadowCritic compares a shadow critic with the one that was used, over the pages judged by both.
+type ShadowCritic struct {
+	Critic string `json:"critic"`
+	Used   string `json:"used"`
+	Pages  uint64 `json:"pages"`
+	// Failures are pages without a judgement of the shadow.
+	Failures uint64 `json:"failures"`
+	// Cut is the relevance above which a page is on topic.
+	Cut float64 `json:"cut"`
+	// Agreement is the share of pages that both or neither classify as on topic.
+	Agreement float64 `json:"agreement"`
+	// OnTopic and OnTopicUsed are the shares of pages that each classifies as on topic.
+	OnTopic     float64 `json:"on_topic"`
+	OnTopicUsed float64 `json:"on_topic_used"`
+	// Difference is the mean of the shadow's relevance minus the other's, Apart the mean of its absolute value.
+	Difference float64 `json:"mean_difference"`
+	Apart      float64 `json:"mean_absolute_difference"`
+}
+
+// ShadowCritics compares the shadow critics of a crawl; a page with relevance cut or more is on topic.
+func (d *DB) ShadowCritics(ctx context.Context, crawl string, cut float64) ([]ShadowCritic, error) {
+	return collect(ctx, d, `WITH relevance >= {cut:Float64} AS on_topic, used_relevance >= {cut:Float64} AS used_on_topic, failure = '' AS judged
+		SELECT critic, used, countIf(judged) AS pages, countIf(NOT judged), countIf(judged AND on_topic = used_on_topic) / greatest(pages, 1),
+			countIf(judged AND on_topic) / greatest(pages, 1), countIf(judged AND used_on_topic) / greatest(pages, 1),
+			sumIf(relevance - used_relevance, judged) / greatest(pages, 1), sumIf(abs(relevance - used_relevance), judged) / greatest(pages, 1)
+		FROM shadows WHERE crawl = {crawl:String} GROUP BY critic, used ORDER BY critic, used`,
+		Params{"crawl": crawl, "cut": fmt.Sprint(cut)}, func(row []any) ShadowCritic {
+			x := ShadowCritic{Critic: row[0].(string), Used: row[1].(string), Pages: row[2].(uint64), Failures: row[3].(uint64), Cut: cut}
+			for i, to := range []*float64{&x.Agreement, &x.OnTopic, &x.OnTopicUsed, &x.Difference, &x.Apart} {
+				*to = row[4+i].(float64)
+			}
+			return x
+		})
+}
+
+// RankedPage is a hub or an authority.
+type RankedPage struct {
+	URL       string  `json:"url"`
+	Score     float64 `json:"score"`
+	Relevance float64 `json:"relevance"`
+	Marked    bool    `json:"marked"`
+}
+
+// RankedPages returns the best hubs and authorities of the newest ranking of each shard of a crawl, most of each.
+func (d *DB) RankedPages(ctx context.Context, crawl string, most int) (hubs, authorities []RankedPage, err error) {
+	err = d.Each(ctx, `SELECT kind, url, score, relevance, marked FROM hubs
+		WHERE place <= {most:UInt64} AND crawl = {crawl:String} AND (shard, pages) IN (SELECT shard, max(pages) FROM hubs WHERE crawl = {crawl:String} GROUP BY shard)
+		ORDER BY place, shard`, Params{"crawl": crawl, "most": uint64(most)}, func(row []any) error {
+		page := RankedPage{row[1].(string), row[2].(float64), row[3].(float64), row[4].(bool)}
+		if row[0].(string) == "hub" {
+			hubs = append(hubs, page)
+		} else {
+			authorities = append(authorities, page)
+		}
+		return nil
+	})
+	return hubs, authorities, err
+}
+
+// HubGraph is the size of the graphs from which the shards of a crawl ranked hubs last, in all.
+type HubGraph struct {
+	// Pages delivered when it was computed, and the number of rankings with hubs.
+	Pages    uint64 `json:"pages"`
+	Rankings uint64 `json:"rankings"`
+	// Nodes and Edges of the graph, and unvisited URLs that marked hubs linked to.
+	Nodes  uint64 `json:"nodes"`
+	Edges  uint64 `json:"edges"`
+	Raised uint64 `json:"raised"`
+}
+
+// HubGraph returns the graph of the newest rankings of a crawl.
+func (d *DB) HubGraph(ctx context.Context, crawl string) (g HubGraph, err error) {
+	err = d.Each(ctx, `SELECT sum(p), sum(c), sum(n), sum(e), sum(u) FROM
+		(SELECT shard, max(pages) AS p, argMax(nodes, pages) AS n, argMax(edges, pages) AS e, toUInt64(argMax(raised, pages)) AS u, uniqExact(id) AS c
+		 FROM hubs WHERE crawl = {crawl:String} GROUP BY shard)`, Params{"crawl": crawl}, func(row []any) error {
+		g = HubGraph{row[0].(uint64), row[1].(uint64), row[2].(uint64), row[3].(uint64), row[4].(uint64)}
+		return nil
+	})
+	return g, err
+}
+
+// ScoredPages returns the number of a crawl's pages that one of these policies chose at exactly this score, and the mean of
+// their R.
+func (d *DB) ScoredPages(ctx context.Context, crawl string, score float64, policies []string) (pages uint64, mean float64, err error) {
+	err = d.Each(ctx, `SELECT count(), if(count() = 0, 0, avg(relevance)) FROM pages
+		WHERE crawl = {crawl:String} AND outcome = 'delivered' AND score = {score:Float64} AND policy IN {policies:Array(String)}`,
+		Params{"crawl": crawl, "score": score, "policies": policies}, func(row []any) error {
+			pages, mean = row[0].(uint64), row[1].(float64)
+			return nil
+		})
+	return pages, mean, err
+}
+
+// ShadowRank is where a shadow ranker and the ranker that was used placed a page.
+type ShadowRank struct {
+	Shadow, Policy     string
+	Dropped            bool // the gate of the shadow let no link to it through
+	ShadowTier, Tier   uint32
+	ShadowScore, Score float64
+	Relevance          float64
+}
+
+// ShadowRanks calls f with the places of a crawl's pages, by shadow and in the order of the requests.
+func (d *DB) ShadowRanks(ctx context.Context, crawl string, f func(ShadowRank)) error {
+	return d.Each(ctx, `SELECT s.policy, toUInt8(s.dropped), s.tier, s.score, p.policy, p.tier, p.score, p.relevance
+		FROM ranker_shadows AS s INNER JOIN pages AS p ON p.crawl = s.crawl AND p.id = s.request
+		WHERE s.crawl = {crawl:String} AND p.crawl = {crawl:String} AND p.outcome = 'delivered'
+		ORDER BY s.policy, p.shard, p.ordinal`, Params{"crawl": crawl}, func(row []any) error {
+		f(ShadowRank{
+			Shadow: row[0].(string), Dropped: row[1].(uint8) != 0, ShadowTier: row[2].(uint32), ShadowScore: row[3].(float64),
+			Policy: row[4].(string), Tier: row[5].(uint32), Score: row[6].(float64), Relevance: row[7].(float64),
+		})
+		return nil
+	})
+}

@@ -1,0 +1,119 @@
+package stagemain
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"forager/internal/platform/objects"
+	"forager/internal/stream"
+)
+
+// Stage declares a stage: what it reads and writes, and how it is made.
+type Stage struct {
+	Name string
+	// Inputs are the topics whose records the replicas of the stage share, as a consumer group.
+	Inputs []string
+	// Follows are the topics that every replica reads whole: to their ends before it begins, and from then on while it runs.
+	Follows []string
+	// Outputs are the topics that it writes, in addition to dead.letter.
+	Outputs []string
+	// Objects: the stage uses the object store.
+	Objects bool
+	// New makes the logic of the stage.
+	New func(ctx context.Context, env *Env) (*Logic, error)
+}
+
+// Logic is what a stage does with its records.
+type Logic struct {
+	// Follow has a function for each of Stage.Follows. Errors are those of stream.Client.Follow.
+	Follow map[string]func(stream.Record) error
+	// Metrics are registered.
+	Metrics []prometheus.Collector
+	// Run handles the inputs: Stateless, Stateful, Batched or Unordered.
+	Run Runner
+	// Close is called at the end; nil = nothing.
+	Close func()
+}
+
+// Runner handles the inputs of a stage until ctx ends (nil) or something is broken.
+type Runner func(ctx context.Context, s *Stage, env *Env) error
+
+// Stateless runs a stage without state. The declaration has its name and inputs, here and below.
+func Stateless(x stream.Stateless) Runner {
+	return func(ctx context.Context, s *Stage, env *Env) error {
+		x.Stage, x.Inputs = s.Name, s.Inputs
+		return env.Kafka.RunStateless(ctx, x)
+	}
+}
+
+// Stateful runs a stage with a store for each partition of its only input, below the state directory.
+func Stateful(x stream.Stateful) Runner {
+	return func(ctx context.Context, s *Stage, env *Env) error {
+		x.Stage, x.Input = s.Name, s.Inputs[0]
+		return env.Kafka.RunStateful(ctx, x, env.StateDir)
+	}
+}
+
+// Batched runs a stage that handles records in batches.
+func Batched(x stream.Batched) Runner {
+	return func(ctx context.Context, s *Stage, env *Env) error {
+		x.Stage, x.Inputs = s.Name, s.Inputs
+		return env.Kafka.RunBatched(ctx, x)
+	}
+}
+
+// Unordered runs a stage that handles the records of its only input in any order.
+func Unordered(x stream.Unordered) Runner {
+	return func(ctx context.Context, s *Stage, env *Env) error {
+		x.Stage, x.Input = s.Name, s.Inputs[0]
+		return env.Kafka.RunUnordered(ctx, x)
+	}
+}
+
+// KeyValue returns a function for Logic.Follow that takes keys and values only.
+func KeyValue(take func(key, value []byte) error) func(stream.Record) error {
+	return func(r stream.Record) error { return take(r.Key, r.Value) }
+}
+
+// Run runs the stage until ctx ends (nil) or something is broken.
+func (s Stage) Run(ctx context.Context, env *Env) error {
+	e := *env
+	var err error
+	if s.Objects {
+		if e.Objects, err = objects.Open(e.Config.S3); err != nil {
+			return err
+		}
+	}
+	if e.Kafka, err = stream.Dial(e.Config.Kafka, e.Config.Topics, e.Log, e.Metrics); err != nil {
+		return err
+	}
+	defer e.Kafka.Close()
+	logic, err := s.New(ctx, &e)
+	if err != nil {
+		return err
+	}
+	if logic.Close != nil {
+		defer logic.Close()
+	}
+	for _, c := range logic.Metrics {
+		if err := e.Metrics.Register(c); err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+	}
+	if len(logic.Follow) != len(s.Follows) {
+		return fmt.Errorf("%s follows %d topics and declares %d", s.Name, len(logic.Follow), len(s.Follows))
+	}
+	for _, topic := range s.Follows {
+		f, err := e.Kafka.Follow(ctx, topic, logic.Follow[topic])
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		defer f.Close()
+	}
+	return logic.Run(ctx, &s, &e)
+}

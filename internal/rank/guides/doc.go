@@ -1,3 +1,0 @@
-// Package guides opens the file of a guide of any kind. The first line of the file names its kind (package modelfile);
-// Ranker returns the name of that kind in crawl files.
-package guides

@@ -1,0 +1,127 @@
+package pageguide
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"forager/internal/page/text"
+	"forager/internal/page/tfidf"
+	"forager/schemas"
+)
+
+// reading is a page with counted words.
+type reading struct {
+	page  *schemas.Page
+	whole tfidf.Document
+	parts *text.Words // cuts parts of the page, in the language of the whole page
+	ends  []int       // end of the tokens of each leaf
+}
+
+// read counts the words of a page. The error is an inconsistent page.
+func read(p *schemas.Page, s text.Settings) (*reading, error) {
+	w := text.NewWords(s)
+	if err := w.Surface(text.SurfaceOf(p)); err != nil {
+		return nil, fmt.Errorf("words of %s: %w", p.GetUrl(), err)
+	}
+	r := &reading{page: p}
+	if s.Language = w.Language(); s.Language == "" {
+		s.Language = w.Settings().Language
+	}
+	r.whole = count(w)
+	r.parts = text.NewWords(s)
+	end := 0
+	for _, n := range p.GetLeafLengths() {
+		if end += int(n); end > len(p.GetTokens()) {
+			return nil, fmt.Errorf("words of %s: its leaves have %d tokens, it has %d", p.GetUrl(), end, len(p.GetTokens()))
+		}
+		r.ends = append(r.ends, end)
+	}
+	return r, nil
+}
+
+// Document counts the words of a page as guides do, by settings of words. The error is an inconsistent page.
+func Document(p *schemas.Page, s text.Settings) (tfidf.Document, error) {
+	r, err := read(p, s)
+	if err != nil {
+		return tfidf.Document{}, err
+	}
+	return r.whole, nil
+}
+
+// count returns the words of a text, in their order.
+func count(w *text.Words) tfidf.Document {
+	counts := make(map[string]uint32)
+	for w.Next() {
+		counts[string(w.Word())] += w.Count()
+	}
+	return documentOf(counts)
+}
+
+func documentOf(counts map[string]uint32) tfidf.Document {
+	d := tfidf.Document{Words: slices.Sorted(maps.Keys(counts))}
+	for _, w := range d.Words {
+		d.Counts = append(d.Counts, counts[w])
+	}
+	return d
+}
+
+// text counts the words of a text in the language of the page.
+func (r *reading) text(s string) tfidf.Document {
+	r.parts.Text(s, r.page.GetLanguage())
+	return count(r.parts)
+}
+
+// leaves returns the words of leaves first to last, both of the page.
+func (r *reading) leaves(first, last int) tfidf.Document {
+	from, to := r.begin(first), r.ends[last]
+	s := &text.Surface{Language: r.page.GetLanguage()}
+	for i := from; i < to; i++ {
+		s.Terms = append(s.Terms, r.page.GetTerms()[r.page.GetTokens()[i]])
+		s.Tokens = append(s.Tokens, uint32(i-from))
+		s.Shapes = text.AppendShape(s.Shapes, i-from, text.ShapeAt(r.page.GetShapes(), i))
+	}
+	if err := r.parts.Surface(s); err != nil {
+		panic(fmt.Sprintf("words of a part of %s: %v", r.page.GetUrl(), err)) // tokens were made of these terms
+	}
+	return count(r.parts)
+}
+
+func (r *reading) begin(leaf int) int {
+	if leaf == 0 {
+		return 0
+	}
+	return r.ends[leaf-1]
+}
+
+// anchorTokens is the least number of tokens of an anchor with the text around it (2008 §3.4).
+const anchorTokens = 4
+
+// anchor returns the words of a link with those of the leaves around it, one more on each side, until there are
+// anchorTokens tokens. A link may have leaves that the page does not have.
+func (r *reading) anchor(l *schemas.Link) tfidf.Document {
+	first, last := int(l.GetFirstLeaf()), min(int(l.GetLastLeaf()), len(r.ends)-1)
+	if first > last {
+		return tfidf.Document{}
+	}
+	for r.ends[last]-r.begin(first) < anchorTokens && (first > 0 || last < len(r.ends)-1) {
+		first, last = max(0, first-1), min(len(r.ends)-1, last+1)
+	}
+	return r.leaves(first, last)
+}
+
+// firstTokens is the number of tokens that describe a page without a description (2008 §3.4).
+const firstTokens = 50
+
+// description returns the words of the page's description, or those of its title and its beginning.
+func (r *reading) description() tfidf.Document {
+	if d := r.page.GetDescription(); d != "" {
+		return r.text(d)
+	}
+	words := []string{r.page.GetTitle()}
+	for _, t := range r.page.GetTokens()[:min(firstTokens, len(r.page.GetTokens()))] {
+		words = append(words, r.page.GetTerms()[t])
+	}
+	return r.text(strings.Join(words, " "))
+}

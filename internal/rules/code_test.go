@@ -1,0 +1,150 @@
+package rules
+
+import (
+	"go/ast"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestFunctionsStayShort(t *testing.T) {
+	const most = 110
+	for _, f := range goFiles(t) {
+		if strings.HasSuffix(f.path, "_test.go") {
+			continue
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if n := f.set.Position(fn.End()).Line - f.line(fn) + 1; n > most {
+				t.Errorf("%s:%d: %s has %d lines, more than %d", f.path, f.line(fn), fn.Name.Name, n, most)
+			}
+		}
+	}
+}
+
+// largePackages have more lines or files than others may have.
+var largePackages = []string{"internal/stream", "internal/lab/experiment"}
+
+// largeTypes have more methods than others may have.
+var largeTypes = []string{"internal/platform/analytics.DB", "internal/stream.Client", "infra/simweb.Web"}
+
+// TestPackagesAndTypesStaySmall counts neither tests nor generated code.
+func TestPackagesAndTypesStaySmall(t *testing.T) {
+	const mostLines, mostFiles, mostMethods = 4000, 25, 40
+	lines, files := make(map[string]int), make(map[string]int)
+	methods := make(map[string]int) // by folder and type
+	exempt, exemptTypes := newExceptions(largePackages), newExceptions(largeTypes)
+	for _, f := range goFiles(t) {
+		if strings.HasSuffix(f.path, "_test.go") || ast.IsGenerated(f.File) {
+			continue
+		}
+		dir := filepath.Dir(f.path)
+		files[dir]++
+		lines[dir] += f.set.File(f.Pos()).LineCount()
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil {
+				methods[dir+"."+receiver(fn.Recv.List[0].Type)]++
+			}
+		}
+	}
+	for dir, n := range lines {
+		if (n > mostLines || files[dir] > mostFiles) && !exempt.has(dir) {
+			t.Errorf("%s has %d lines in %d files, more than %d in %d", dir, n, files[dir], mostLines, mostFiles)
+		}
+	}
+	for typ, n := range methods {
+		if n > mostMethods && !exemptTypes.has(typ) {
+			t.Errorf("%s has %d methods, more than %d", typ, n, mostMethods)
+		}
+	}
+	exempt.checkNeeded(t, "too many lines or files")
+	exemptTypes.checkNeeded(t, "too many methods")
+}
+
+// receiver is the name of the type of a method's receiver.
+func receiver(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		return receiver(t.X)
+	case *ast.IndexExpr:
+		return receiver(t.X)
+	case *ast.IndexListExpr:
+		return receiver(t.X)
+	case *ast.Ident:
+		return t.Name
+	}
+	return ""
+}
+
+// sqlFolders may have SQL: the client, and the embedded server, which interprets it.
+var sqlFolders = []string{"internal/platform/analytics", "schemas/clickhouse", "infra/local"}
+
+// strayedSQL are the other folders that have SQL still; it belongs to analytics or schemas/clickhouse.
+var strayedSQL = []string{"internal/audit"}
+
+func TestSQLIsInFewPackages(t *testing.T) {
+	sql := regexp.MustCompile(`\bSELECT\b[\s\S]*\bFROM\b|\b(INSERT INTO|ALTER TABLE|CREATE TABLE|DROP TABLE|DELETE FROM|TRUNCATE TABLE)\b`)
+	exempt := newExceptions(strayedSQL)
+	for _, f := range goFiles(t) {
+		dir := filepath.Dir(f.path)
+		if strings.HasSuffix(f.path, "_test.go") || isBelowAny(dir, sqlFolders) {
+			continue
+		}
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			if fn, ok := n.(*ast.FuncDecl); ok && fn.Name.Name == "Help" {
+				return false // examples for users
+			}
+			if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING && sql.MatchString(s.Value) && !exempt.has(dir) {
+				t.Errorf("%s:%d: SQL outside %s", f.path, f.line(s), strings.Join(sqlFolders, ", "))
+			}
+			return true
+		})
+	}
+	exempt.checkNeeded(t, "SQL")
+}
+
+// exceptions are folders that need not follow a rule yet, each with whether that was needed.
+type exceptions map[string]bool
+
+func newExceptions(dirs []string) exceptions {
+	e := make(exceptions)
+	for _, dir := range dirs {
+		e[dir] = false
+	}
+	return e
+}
+
+// has reports whether a folder is an exception or is below one, which is then needed.
+func (e exceptions) has(dir string) (found bool) {
+	for d := range e {
+		if isBelowAny(dir, []string{d}) {
+			e[d], found = true, true
+		}
+	}
+	return found
+}
+
+// checkNeeded fails for exceptions that were not needed.
+func (e exceptions) checkNeeded(t *testing.T, what string) {
+	t.Helper()
+	for dir, needed := range e {
+		if !needed {
+			t.Errorf("%s has no %s any more: remove it from the list", dir, what)
+		}
+	}
+}
+
+// isBelowAny reports whether a folder is one of others, or is below one.
+func isBelowAny(dir string, others []string) bool {
+	for _, o := range others {
+		if under(dir, o) {
+			return true
+		}
+	}
+	return false
+}
