@@ -102,7 +102,7 @@ var signals = map[string]signalled{
 	"soak":             {brief: "see TestDemosEndTheirProcesses"},
 	"bench-floor":      {brief: "hidden: bench starts and ends it"},
 	"critic import":    {computes: "IN/a.jsonl IN/a.jsonl IN/a.jsonl IN/a.jsonl -o OUT/x.jsonl.gz"},
-	"critic taxonomy":  {computes: "IN/a.jsonl IN/a.jsonl IN/a.jsonl IN/a.jsonl"},
+	"critic taxonomy":  {computes: "IN/a.jsonl IN/a.jsonl IN/a.jsonl IN/a.jsonl --minimum 1"},
 	"critic train":     {computes: "IN/a.jsonl --name x --minimum 1 --model logistic --dry-run"},
 	"critic evaluate":  {computes: "IN/a.jsonl --minimum 1 --model logistic --html OUT/page.html"},
 	"critic propose":   {asks: "IN/small.jsonl --critic c"},

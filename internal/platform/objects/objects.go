@@ -130,7 +130,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 		return fmt.Errorf("put object %s: size %d", key, size)
 	}
 	if s.unconditional.Load() {
-		return s.putAfterLook(ctx, key, r, size)
+		return s.putAfterLook(ctx, key, r, size, 0)
 	}
 	start, rewind := int64(0), false
 	seeker, ok := r.(io.Seeker)
@@ -144,18 +144,28 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, size int64) er
 		// so that the refusal is lost. Or the content arrived and the response did not.
 		return fmt.Errorf("%w, and there is one of the name: %w", err, ErrExists)
 	}
-	if minio.ToErrorResponse(errors.Unwrap(err)).Code != "NotImplemented" {
+	within := time.Duration(0)
+	switch {
+	case minio.ToErrorResponse(errors.Unwrap(err)).Code == "NotImplemented":
+		s.unconditional.Store(true)
+	case errors.Is(err, ErrExists):
+		// versitygw 1.8.0 keeps attributes of an object in a file of their own where the file system has none, writes them
+		// first and looks only at them: a server killed between the two writes has a taken name without an object.
+		within = publishing
+	default:
 		return err
 	}
-	s.unconditional.Store(true)
 	if !rewind {
-		return fmt.Errorf("%w: the server does not support conditional put and the content was read: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: the content was read and cannot be sent a second time: %w", ErrUnavailable, err)
 	}
 	if _, err := seeker.Seek(start, io.SeekStart); err != nil {
 		return fmt.Errorf("put object %s: %w", key, err)
 	}
-	return s.putAfterLook(ctx, key, r, size)
+	return s.putAfterLook(ctx, key, r, size, within)
 }
+
+// publishing is how long the object of a taken name may take to appear: another writer may be between the two writes.
+const publishing = time.Second
 
 func (s *Store) put(ctx context.Context, key string, r io.Reader, size int64, onlyNew bool) error {
 	// One request an object: not every server supports a condition on a multipart upload.
@@ -176,16 +186,24 @@ func (s *Store) has(ctx context.Context, key string) bool {
 	return err == nil
 }
 
-// putAfterLook checks for the name first; two concurrent calls may both succeed.
-func (s *Store) putAfterLook(ctx context.Context, key string, r io.Reader, size int64) error {
-	_, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
-	if err == nil {
-		return fmt.Errorf("put object %s: %w", key, ErrExists)
+// putAfterLook looks for the name first, for so long; two concurrent calls may both succeed.
+func (s *Store) putAfterLook(ctx context.Context, key string, r io.Reader, size int64, within time.Duration) error {
+	for end := time.Now().Add(within); ; {
+		_, err := s.core.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
+		if err == nil {
+			return fmt.Errorf("put object %s: %w", key, ErrExists)
+		}
+		if err = classify(ctx, "look for object", key, err); !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if !time.Now().Before(end) {
+			return s.put(ctx, key, r, size, false)
+		}
+		select {
+		case <-time.After(within / 20):
+		case <-ctx.Done(): // the next look has its error
+		}
 	}
-	if err = classify(ctx, "look for object", key, err); !errors.Is(err, ErrNotFound) {
-		return err
-	}
-	return s.put(ctx, key, r, size, false)
 }
 
 // Get returns a whole object.

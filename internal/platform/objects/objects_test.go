@@ -102,6 +102,18 @@ func TestStore(t *testing.T) {
 			t.Errorf("get: %q, %v", b, err)
 		}
 	})
+	t.Run("attributes without an object", func(t *testing.T) {
+		if err := put(t, s, "half/done", "first"); err != nil {
+			t.Fatal(err)
+		}
+		server.KeepAttributes(t, "half/done")
+		if err := put(t, s, "half/done", "second"); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := s.Get(ctx, "half/done"); err != nil || string(b) != "second" {
+			t.Errorf("get: %q, %v", b, err)
+		}
+	})
 	t.Run("one of many puts at once wins", func(t *testing.T) {
 		var wg sync.WaitGroup
 		results := make([]error, 16)

@@ -126,6 +126,15 @@ func (s *Server) Down(t testing.TB) {
 	s.stop()
 }
 
+// KeepAttributes removes the content of an object and keeps its attributes, as a server that is killed between
+// writing the two leaves them.
+func (s *Server) KeepAttributes(t testing.TB, key string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(s.folder, "data", s.Config.Bucket, key)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (s *Server) stop() {
 	if s.cmd == nil {
 		return
