@@ -109,7 +109,7 @@ func TestBrokerAwayInTheMiddle(t *testing.T) {
 		}
 	}
 	feed(0, half)
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("away", in, out)) })
+	r := run(t, func(ctx context.Context) error { return copyTo("away", in, out).Run(ctx, c) })
 	eventually(t, func() bool { return w.count(t, feeder, out) > 0 })
 	n.set(true)
 	feed(half, 2*half)
@@ -146,7 +146,7 @@ func TestBrokerAwayAtStartAndStoppedInTheMiddle(t *testing.T) {
 	send(t, feeder, numbers(in, 0, 100))
 	b.Stop()
 	c, l := w.dial(t)
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("late", in, out)) })
+	r := run(t, func(ctx context.Context) error { return copyTo("late", in, out).Run(ctx, c) })
 	eventually(t, func() bool { return strings.Contains(l.String(), "level=WARN msg=waiting") })
 	b.Restart(t)
 	eventually(t, func() bool { at, _ := committed(t, feeder, "late", in, 0); return at == 100 })
@@ -176,7 +176,7 @@ func TestAnAbsentBrokerIsNamed(t *testing.T) {
 	in, out := w.topic(t, "in", 2), w.topic(t, "out", 2)
 	c, l := w.dial(t)
 	send(t, c, numbers(in, 0, 10))
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("named", in, out)) })
+	r := run(t, func(ctx context.Context) error { return copyTo("named", in, out).Run(ctx, c) })
 	eventually(t, func() bool { at, _ := committed(t, c, "named", in, 0); return at == 10 })
 	b.Stop()
 	wrote := make(chan error, 1)
@@ -330,7 +330,7 @@ func TestPassingFaultsOfTheBroker(t *testing.T) {
 				}
 				return errorIn(req, fault.err.Code), nil, true
 			})
-			r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("faults", in, out)) })
+			r := run(t, func(ctx context.Context) error { return copyTo("faults", in, out).Run(ctx, c) })
 			n := 0
 			outs := numbers(in, 0, 1000)
 			for ; failed.Load() < times && n < len(outs); n += 10 {
@@ -372,7 +372,7 @@ func TestLastingFaultsOfTheBrokerAreBroken(t *testing.T) {
 				b.Fake().KeepControl()
 				return errorIn(req, fault.err.Code), nil, true
 			})
-			r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("faults", in, out)) })
+			r := run(t, func(ctx context.Context) error { return copyTo("faults", in, out).Run(ctx, c) })
 			if err := r.wait(within(t, 60*time.Second)); !IsBroken(err) || !errors.Is(err, kafka.Error(fault.err.Code)) {
 				t.Errorf("%v", err)
 			}
@@ -394,7 +394,7 @@ func TestOffsetsOutOfRangeAreBrokenAndSuggestARemedy(t *testing.T) {
 		want  string
 	}{{"before", 30, "retention"}, {"behind", 101, "created again"}} {
 		commitAt(t, c, k.stage, in, 0, k.at)
-		err := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo(k.stage, in, out)) }).wait(ctx)
+		err := run(t, func(ctx context.Context) error { return copyTo(k.stage, in, out).Run(ctx, c) }).wait(ctx)
 		var oe *OffsetError
 		if !errors.As(err, &oe) || oe.Offset != k.at || oe.First != 40 || oe.End != 100 || !IsBroken(err) {
 			t.Fatalf("%s: %v", k.stage, err)
@@ -415,7 +415,7 @@ func TestOffsetsOutOfRangeAreBrokenAndSuggestARemedy(t *testing.T) {
 		t.Errorf("%d records were handled", n)
 	}
 	// Without a commit a group begins with what there is.
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("new", in, out)) })
+	r := run(t, func(ctx context.Context) error { return copyTo("new", in, out).Run(ctx, c) })
 	eventually(t, func() bool { at, _ := committed(t, c, "new", in, 0); return at == 100 })
 	if err := r.end(); err != nil {
 		t.Fatal(err)

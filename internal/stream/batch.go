@@ -39,8 +39,8 @@ type Batched struct {
 // and a fetch for each record costs more than the record.
 const batchLeast = fetchBytes / 2
 
-// RunBatched runs the stage until ctx ends (nil) or something is broken.
-func (c *Client) RunBatched(ctx context.Context, b Batched) error {
+// Run runs the stage until ctx ends (nil) or something is broken.
+func (b Batched) Run(ctx context.Context, c *Client) error {
 	if b.MaxRecords == 0 {
 		b.MaxRecords = 10_000
 	}

@@ -69,7 +69,7 @@ func TestBatchesHoldManyRecordsInTheirOrder(t *testing.T) {
 	produced(t, c, b, 1, n)
 	var s shelf
 	r := run(t, func(ctx context.Context) error {
-		return c.RunBatched(ctx, Batched{Stage: "order", Inputs: []string{a, b}, MaxRecords: 400, Flush: 50 * time.Millisecond, Handle: s.take})
+		return Batched{Stage: "order", Inputs: []string{a, b}, MaxRecords: 400, Flush: 50 * time.Millisecond, Handle: s.take}.Run(ctx, c)
 	})
 	eventually(t, func() bool { return s.size() >= 3*n })
 	// The last records wait for time to pass, not for a full batch.
@@ -118,7 +118,7 @@ func TestRewoundStageReadsAgain(t *testing.T) {
 	for round := range 2 {
 		var s shelf
 		r := run(t, func(ctx context.Context) error {
-			return c.RunBatched(ctx, Batched{Stage: "again", Inputs: []string{in}, MaxRecords: 20, Flush: 50 * time.Millisecond, Handle: s.take})
+			return Batched{Stage: "again", Inputs: []string{in}, MaxRecords: 20, Flush: 50 * time.Millisecond, Handle: s.take}.Run(ctx, c)
 		})
 		eventually(t, func() bool { return s.size() == 2*n })
 		eventually(t, func() bool { at, _ := committed(t, c, "again", in, 0); return at == n })
@@ -149,7 +149,7 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 	send(t, c, outs)
 	var s shelf
 	r := run(t, func(ctx context.Context) error {
-		return c.RunBatched(ctx, Batched{Stage: "bytes", Inputs: []string{in}, MaxBytes: 250_000, Flush: time.Hour, Handle: s.take})
+		return Batched{Stage: "bytes", Inputs: []string{in}, MaxBytes: 250_000, Flush: time.Hour, Handle: s.take}.Run(ctx, c)
 	})
 	eventually(t, func() bool { return s.size() >= 18 })
 	if err := r.end(); err != nil { // the rest is handed on when the stage is stopped
@@ -182,7 +182,7 @@ func TestBatchIsHalvedUntilThePoisonIsFound(t *testing.T) {
 	var s shelf
 	var calls, once atomic.Int64
 	r := run(t, func(ctx context.Context) error {
-		return c.RunBatched(ctx, Batched{Stage: "poison", Inputs: []string{in}, MaxRecords: 100, Flush: time.Hour, Tries: 2, Handle: func(ctx context.Context, rs []Record) error {
+		return Batched{Stage: "poison", Inputs: []string{in}, MaxRecords: 100, Flush: time.Hour, Tries: 2, Handle: func(ctx context.Context, rs []Record) error {
 			calls.Add(1)
 			for _, r := range rs {
 				switch v := string(r.Value); {
@@ -197,7 +197,7 @@ func TestBatchIsHalvedUntilThePoisonIsFound(t *testing.T) {
 				}
 			}
 			return s.take(ctx, rs)
-		}})
+		}}.Run(ctx, c)
 	})
 	eventually(t, func() bool { at, _ := committed(t, c, "poison", in, 0); return at == 100 })
 	if err := r.end(); err != nil {
@@ -243,7 +243,7 @@ func TestBatchWaitsForWhatIsAway(t *testing.T) {
 		}
 		return s.take(ctx, rs)
 	}}
-	r := run(t, func(ctx context.Context) error { return c.RunBatched(ctx, b) })
+	r := run(t, func(ctx context.Context) error { return b.Run(ctx, c) })
 	eventually(t, func() bool { return calls.Load() >= 3 })
 	// Stopped while the store is unavailable: nothing was handled, so nothing may be committed,
 	// also if the store is available again while the stage drains.
@@ -259,7 +259,7 @@ func TestBatchWaitsForWhatIsAway(t *testing.T) {
 		}
 		return s.take(ctx, rs)
 	}
-	r = run(t, func(ctx context.Context) error { return c.RunBatched(ctx, b) })
+	r = run(t, func(ctx context.Context) error { return b.Run(ctx, c) })
 	eventually(t, func() bool { at, _ := committed(t, c, "away", in, 0); return at == 50 })
 	if err := r.end(); err != nil {
 		t.Fatal(err)
@@ -282,13 +282,13 @@ func TestNoBatchPassesOneThatWasLeft(t *testing.T) {
 		var calls atomic.Int64
 		stage := "left" + strconv.Itoa(i)
 		ctx, stop := context.WithCancel(t.Context())
-		err := c.RunBatched(ctx, Batched{Stage: stage, Inputs: []string{in}, MaxRecords: 20, Flush: time.Millisecond, Handle: func(ctx context.Context, rs []Record) error {
+		err := Batched{Stage: stage, Inputs: []string{in}, MaxRecords: 20, Flush: time.Millisecond, Handle: func(ctx context.Context, rs []Record) error {
 			if calls.Add(1) == int64(3*i+1) {
 				stop()
 				return Unavailable(errors.New("away, just now"))
 			}
 			return s.take(ctx, rs)
-		}})
+		}}.Run(ctx, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,9 +308,9 @@ func TestBrokenBatchStopsTheStage(t *testing.T) {
 	in := w.topic(t, "in", 3)
 	c, _ := w.dial(t)
 	produced(t, c, in, 3, 10)
-	err := c.RunBatched(within(t, 60*time.Second), Batched{Stage: "broken", Inputs: []string{in}, Flush: time.Millisecond, Handle: func(context.Context, []Record) error {
+	err := Batched{Stage: "broken", Inputs: []string{in}, Flush: time.Millisecond, Handle: func(context.Context, []Record) error {
 		return Broken(errors.New("the table is gone"))
-	}})
+	}}.Run(within(t, 60*time.Second), c)
 	if err == nil || !IsBroken(err) || !strings.Contains(err.Error(), "the table is gone") {
 		t.Errorf("it ended with %v", err)
 	}
@@ -323,7 +323,7 @@ func TestBrokenBatchStopsTheStage(t *testing.T) {
 	outs[0].Headers[schemas.HeaderVersion] = "99"
 	send(t, c, outs)
 	var s shelf
-	err = c.RunBatched(within(t, 60*time.Second), Batched{Stage: "version", Inputs: []string{in}, Flush: time.Millisecond, Handle: s.take})
+	err = Batched{Stage: "version", Inputs: []string{in}, Flush: time.Millisecond, Handle: s.take}.Run(within(t, 60*time.Second), c)
 	if err == nil || !strings.Contains(err.Error(), `schema version "99"`) {
 		t.Errorf("a record of another version: %v", err)
 	}
@@ -337,12 +337,12 @@ func init() {
 		if err != nil {
 			panic(err)
 		}
-		err = c.RunBatched(context.Background(), Batched{Stage: "crash", Inputs: []string{in}, MaxRecords: 30, Flush: time.Millisecond, Handle: func(_ context.Context, rs []Record) error {
+		err = Batched{Stage: "crash", Inputs: []string{in}, MaxRecords: 30, Flush: time.Millisecond, Handle: func(_ context.Context, rs []Record) error {
 			for _, r := range rs {
 				fmt.Printf("%d %s\n", r.Partition, r.Value)
 			}
 			return nil
-		}})
+		}}.Run(context.Background(), c)
 		panic(err)
 	}
 }
@@ -372,7 +372,7 @@ func TestKilledBehindABatchNothingIsLost(t *testing.T) {
 	}
 	var s shelf
 	r := run(t, func(ctx context.Context) error {
-		return c.RunBatched(ctx, Batched{Stage: "crash", Inputs: []string{in}, Flush: time.Millisecond, Handle: s.take})
+		return Batched{Stage: "crash", Inputs: []string{in}, Flush: time.Millisecond, Handle: s.take}.Run(ctx, c)
 	})
 	eventually(t, func() bool {
 		for p := range 2 {

@@ -80,7 +80,7 @@ func BenchmarkHop(b *testing.B) {
 		}
 		defer f.Close()
 	}
-	r := run(b, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("hop", in, out)) })
+	r := run(b, func(ctx context.Context) error { return copyTo("hop", in, out).Run(ctx, c) })
 	value := payload(20<<10, 1)
 	var floor, hop time.Duration
 	once := func() {

@@ -2,15 +2,15 @@
 // records that follow and commits the input once that output is acknowledged. It is the only user of kafka-go.
 //
 //	c, err := stream.Dial(cfg.Kafka, cfg.Topics, log, registry)
-//	err = c.RunStateless(ctx, stream.Stateless{Stage: "parse-dom", Inputs: …, Handle: …})
+//	err = stream.Stateless{Stage: "parse-dom", Inputs: …, Handle: …}.Run(ctx, c)
 //
 // # Kinds of stages
 //
-//   - Stateless, RunStateless: records are handled in parallel; outputs are sent in the order of the input
+//   - Stateless: records are handled in parallel; outputs are sent in the order of the input
 //     (parse-dom, critic-score, feature-extract).
-//   - Unordered, RunUnordered: outputs are sent as they come; the committed offset is the lowest one in flight (fetch).
-//   - Batched, RunBatched: many records at a time are written to an external store (load-clickhouse, archive-parquet).
-//   - Stateful, RunStateful: each partition has a Store, a Processor and an Owner; state and input offset are committed
+//   - Unordered: outputs are sent as they come; the committed offset is the lowest one in flight (fetch).
+//   - Batched: many records at a time are written to an external store (load-clickhouse, archive-parquet).
+//   - Stateful: each partition has a Store, a Processor and an Owner; state and input offset are committed
 //     together (prioritize, apprentice-train, distill).
 //
 // Client also reads and writes without a stage: Produce, Read, Follow (a compacted topic, to its end and on), Offsets,
@@ -19,7 +19,7 @@
 // # Delivery
 //
 // Delivery is at least once: after a crash, a rebalance or a retry a record may come again; none is lost. The order
-// within a partition is kept by Produce, and by RunStateless from input to output. What is in flight is bounded, in
+// within a partition is kept by Produce, and by a Stateless stage from input to output. What is in flight is bounded, in
 // records and in bytes. Every message has the header "v", the schema version. A record without it was written by another
 // program and goes to dead.letter; one of a newer version stops the stage.
 //

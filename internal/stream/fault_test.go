@@ -96,7 +96,7 @@ func TestAPoisonRecordIsSkipped(t *testing.T) {
 			}
 			check := func(dir string) {
 				t.Helper()
-				drained := run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, dir) })
+				drained := run(t, func(ctx context.Context) error { return stage.Run(ctx, c, dir) })
 				eventually(t, func() bool { at, _ := committed(t, c, "lots", in, 0); return at == n && seen.all(1, n-len(poison)) })
 				if err := drained.end(); err != nil {
 					t.Fatal(err)
@@ -154,7 +154,7 @@ func TestACrawlThatFailsIsParked(t *testing.T) {
 	stage.Notify = func(int) (<-chan struct{}, func()) { return changed, func() {} }
 	stage.Revision = func(string) uint64 { return revision.Load() }
 	dir := t.TempDir()
-	r := run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, dir) })
+	r := run(t, func(ctx context.Context) error { return stage.Run(ctx, c, dir) })
 	eventually(t, func() bool { return seen.all(1, n) && parked.Load() })
 	eventually(t, func() bool { at, _ := committed(t, c, "lots", in, 0); return at == n })
 	if err := r.end(); err != nil {
@@ -168,7 +168,7 @@ func TestACrawlThatFailsIsParked(t *testing.T) {
 		t.Error("the log does not say it")
 	}
 	parked.Store(false)
-	r = run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, dir) })
+	r = run(t, func(ctx context.Context) error { return stage.Run(ctx, c, dir) })
 	eventually(t, func() bool { return parked.Load() }) // the next owner has it
 	wrecked.Store(false)
 	revision.Store(1)

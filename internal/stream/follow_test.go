@@ -98,7 +98,7 @@ func TestFollowerErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("followed", in, out)) })
+	r := run(t, func(ctx context.Context) error { return copyTo("followed", in, out).Run(ctx, c) })
 	feeder, _ := w.dial(t)
 	put(feeder, "7") // a newer program wrote it
 	<-f.done
@@ -139,7 +139,7 @@ func TestFollowSkipsWhatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("followed", in, out)) })
+	r := run(t, func(ctx context.Context) error { return copyTo("followed", in, out).Run(ctx, c) })
 	put("b", "worse", "1")
 	put("c", "good", "1")
 	eventually(t, func() bool { return seen.Load() == 2 })

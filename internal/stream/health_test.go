@@ -92,7 +92,7 @@ func TestHealthOfAStatelessStage(t *testing.T) {
 	if series("ready") != 0 {
 		t.Error("ready before the group is joined")
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) })
+	r := run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	eventually(t, func() bool { return series("ready") == 1 && series("busy_seconds") > .5 })
 	n.set(true)
 	close(gate)
@@ -124,7 +124,7 @@ func TestHealthWhileStateIsRestored(t *testing.T) {
 		}
 		t.Cleanup(c.Close)
 		dir := t.TempDir()
-		return run(t, func(ctx context.Context) error { return c.RunStateful(ctx, lotsStage(in, log, seen), dir) })
+		return run(t, func(ctx context.Context) error { return lotsStage(in, log, seen).Run(ctx, c, dir) })
 	}
 	var first counter
 	r := start(nil, first.note)

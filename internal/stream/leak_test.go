@@ -27,9 +27,9 @@ func TestNothingStaysBehindAClosedClient(t *testing.T) {
 	send(t, c, append(numbers(in, 0, 50), numbers(in, 1, 50)...))
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 2)
-	go func() { ended <- c.RunStateless(running, copyTo("leak", in, out)) }()
+	go func() { ended <- copyTo("leak", in, out).Run(running, c) }()
 	go func() {
-		ended <- c.RunUnordered(running, Unordered{Stage: "leak2", Input: in, Handle: func(_ context.Context, r Record, done func([]Out, error)) { done(nil, nil) }})
+		ended <- Unordered{Stage: "leak2", Input: in, Handle: func(_ context.Context, r Record, done func([]Out, error)) { done(nil, nil) }}.Run(running, c)
 	}()
 	eventually(t, func() bool { return w.count(t, c, out) == 100 })
 	stop()

@@ -33,7 +33,7 @@ func TestMetrics(t *testing.T) {
 		}
 		return copyOne(ctx, r)
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) })
+	r := run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	eventually(t, func() bool { return gathered(t, reg)["forager_stage_lag_records 0 "+in] == 3 })
 	close(gate)
 	eventually(t, func() bool { at, _ := committed(t, c, "metrics", in, 0); return at == 10 })

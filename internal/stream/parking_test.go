@@ -113,7 +113,7 @@ func TestAMissingObjectParksItsCrawlOnly(t *testing.T) {
 	send(t, c, pages(in, 0, n, "a", "b", "c"))
 	member := func() (*running, *logs, *Client) {
 		mc, l := w.dial(t)
-		return run(t, func(ctx context.Context) error { return mc.RunStateless(ctx, judging(in, out, s)) }), l, mc
+		return run(t, func(ctx context.Context) error { return judging(in, out, s).Run(ctx, mc) }), l, mc
 	}
 	r, l, mc := member()
 	eventually(t, func() bool { return verdicts(t, c, out, "b") == 2*n && verdicts(t, c, out, "c") == 2*n })
@@ -184,7 +184,7 @@ func TestParkingWithMembersThatComeAndGo(t *testing.T) {
 			var members []*running
 			join := func() {
 				mc, _ := w.dial(t)
-				members = append(members, run(t, func(ctx context.Context) error { return mc.RunStateless(ctx, judging(in, out, s)) }))
+				members = append(members, run(t, func(ctx context.Context) error { return judging(in, out, s).Run(ctx, mc) }))
 			}
 			leave := func() {
 				i := rnd.IntN(len(members))

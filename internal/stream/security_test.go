@@ -99,7 +99,7 @@ func (s *secured) right(t *testing.T) {
 		}
 		send(t, c, numbers(s.in, 0, 10))
 		n += 10
-		r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("secure", s.in, s.out)) })
+		r := run(t, func(ctx context.Context) error { return copyTo("secure", s.in, s.out).Run(ctx, c) })
 		eventually(t, func() bool { at, _ := committed(t, c, "secure", s.in, 0); return at == n })
 		if err := r.end(); err != nil {
 			t.Fatal(mechanism, err)
@@ -116,7 +116,7 @@ func (s *secured) wrong(t *testing.T) {
 		"certificate": s.config("scram-sha-512", "STREAM_RIGHT", stranger),
 	} {
 		c, _ := dial(t, cfg, s.topics)
-		err := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("secure", s.in, s.out)) }).wait(within(t, 60*time.Second))
+		err := run(t, func(ctx context.Context) error { return copyTo("secure", s.in, s.out).Run(ctx, c) }).wait(within(t, 60*time.Second))
 		if !IsBroken(err) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(strings.Fields(name)[0])) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -55,13 +55,13 @@ const AcceptLossFile = "accept-loss"
 // claiming.
 const mostSuperseded = 3
 
-// RunStateful runs the stage until ctx ends (nil) or something is broken. Each partition that the
+// Run runs the stage until ctx ends (nil) or something is broken. Each partition that the
 // group gives to this process has a goroutine, a Store in dir/p<N>, a Processor and an Owner of its
 // own. When a generation ends, the current step is finished and committed within half the session
 // timeout and the Store is closed; the next owner opens the same directory, if it is on the same
 // machine, or brings its own up to date from the topics. The group's offsets are committed after
 // the state's, for the lag only; the stage does not read them.
-func (c *Client) RunStateful(ctx context.Context, s Stateful, dir string) error {
+func (s Stateful) Run(ctx context.Context, c *Client, dir string) error {
 	if s.CacheBytes == 0 {
 		s.CacheBytes = 32 << 20
 	}

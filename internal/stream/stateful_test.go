@@ -138,7 +138,7 @@ func TestStatefulMembersJoinAndLeave(t *testing.T) {
 				mc, _ := w.dial(t)
 				own := new(counter)
 				return run(t, func(ctx context.Context) error {
-					return mc.RunStateful(ctx, lotsStage(in, log, func(p, n int) { seen.note(p, n); own.note(p, n) }), dir(name))
+					return lotsStage(in, log, func(p, n int) { seen.note(p, n); own.note(p, n) }).Run(ctx, mc, dir(name))
 				}), own
 			}
 			end := func(rs ...*running) {
@@ -178,7 +178,7 @@ func TestStatefulMembersJoinAndLeave(t *testing.T) {
 			var again counter
 			fresh := t.TempDir()
 			mc, _ := w.dial(t)
-			r := run(t, func(ctx context.Context) error { return mc.RunStateful(ctx, lotsStage(in, log, again.note), fresh) })
+			r := run(t, func(ctx context.Context) error { return lotsStage(in, log, again.note).Run(ctx, mc, fresh) })
 			eventually(t, func() bool { return again.all(partitions, n) })
 			if err := r.end(); err != nil {
 				t.Fatal(err)
@@ -202,11 +202,11 @@ func init() {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		var seen counter
-		if err := c.RunStateful(ctx, lotsStage(in, log, func(p, n int) {
+		if err := lotsStage(in, log, func(p, n int) {
 			if seen.note(p, n); seen.all(2, want) {
 				cancel()
 			}
-		}), os.Getenv("LOTS_DIR")); err != nil {
+		}).Run(ctx, c, os.Getenv("LOTS_DIR")); err != nil {
 			panic(err)
 		}
 		fmt.Println("done")
@@ -249,7 +249,7 @@ func TestStatefulStopsLoudlyWhereItsStateNeedsRecordsThatAreGone(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err := c.RunStateful(within(t, 60*time.Second), lotsStage(in, log, func(int, int) {}), dir)
+	err := lotsStage(in, log, func(int, int) {}).Run(within(t, 60*time.Second), c, dir)
 	var gone *OffsetError
 	if !IsBroken(err) || !errors.As(err, &gone) || gone.Offset != 7 || !strings.Contains(err.Error(), "delete the state directory") {
 		t.Errorf("it returns: %v", err)
@@ -267,7 +267,7 @@ func TestStatefulNamesASecondDeployment(t *testing.T) {
 	second, _ := dial(t, cfg, w.topics)
 	var seen counter
 	r := run(t, func(ctx context.Context) error {
-		return first.RunStateful(ctx, lotsStage(in, log, seen.note), t.TempDir())
+		return lotsStage(in, log, seen.note).Run(ctx, first, t.TempDir())
 	})
 	send := func(from, to int) {
 		t.Helper()
@@ -276,7 +276,7 @@ func TestStatefulNamesASecondDeployment(t *testing.T) {
 	}
 	send(0, 5)
 	other := run(t, func(ctx context.Context) error {
-		return second.RunStateful(ctx, lotsStage(in, log, seen.note), t.TempDir())
+		return lotsStage(in, log, seen.note).Run(ctx, second, t.TempDir())
 	})
 	send(5, 10)
 	// Each takes the partition from the other when it next decides something, until one gives up.
@@ -328,7 +328,7 @@ func TestStatefulBeginsAgainFromTheLastCommit(t *testing.T) {
 		return failing{p.(*Lots), &errs}, err
 	}
 	dir := t.TempDir()
-	r := run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, dir) })
+	r := run(t, func(ctx context.Context) error { return stage.Run(ctx, c, dir) })
 	eventually(t, func() bool { return seen.all(1, n) })
 	if err := r.end(); err != nil {
 		t.Fatal(err)
@@ -337,7 +337,7 @@ func TestStatefulBeginsAgainFromTheLastCommit(t *testing.T) {
 
 	bug := errors.New("a bug") // that concerns no record and no crawl
 	errs = []error{bug, bug}
-	if err := c.RunStateful(within(t, 60*time.Second), stage, dir); !IsBroken(err) || !errors.Is(err, bug) {
+	if err := stage.Run(within(t, 60*time.Second), c, dir); !IsBroken(err) || !errors.Is(err, bug) {
 		t.Errorf("a bug: %v, want broken", err)
 	}
 }
@@ -364,7 +364,7 @@ func TestStatefulRests(t *testing.T) {
 		}
 		return 0
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateful(ctx, stage, t.TempDir()) })
+	r := run(t, func(ctx context.Context) error { return stage.Run(ctx, c, t.TempDir()) })
 	<-resting
 	before := steps.Load()
 	for _, out := range named(in, 1, n)[1:] {

@@ -51,8 +51,8 @@ const (
 )
 
 // Apply passes one record through Handle with its tries, and through Poison if they fail, as
-// RunStateless does; it is for tests without a broker. The dead letter is among the outputs. An
-// error is Unavailable (RunStateless waits and calls again), Broken, or the end of ctx.
+// Run does; it is for tests without a broker. The dead letter is among the outputs. An
+// error is Unavailable (Run waits and calls again), Broken, or the end of ctx.
 func (s *Stateless) Apply(ctx context.Context, r Record) ([]Out, error) {
 	outs, _, err := s.apply(ctx, r, func([]Out) error { return nil })
 	return outs, err
@@ -95,8 +95,8 @@ func (s *Stateless) apply(ctx context.Context, r Record, check func([]Out) error
 	return outs, cause, nil
 }
 
-// RunStateless runs the stage until ctx ends (nil) or something is broken.
-func (c *Client) RunStateless(ctx context.Context, s Stateless) error {
+// Run runs the stage until ctx ends (nil) or something is broken.
+func (s Stateless) Run(ctx context.Context, c *Client) error {
 	if s.MaxInFlight == 0 {
 		s.MaxInFlight = 256
 	}

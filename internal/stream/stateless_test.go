@@ -97,7 +97,7 @@ func TestStatelessKeepsTheOrderThoughItWorksInParallel(t *testing.T) {
 		}
 		return copyOne(ctx, r)
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) })
+	r := run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	eventually(t, func() bool { return w.count(t, c, out) >= 3*n })
 	if err := r.end(); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func init() {
 			}
 			return copyOne(ctx, r)
 		}
-		if err := c.RunStateless(ctx, s); err != nil {
+		if err := s.Run(ctx, c); err != nil {
 			panic(err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestKilledBetweenAcknowledgementAndCommitNothingIsLost(t *testing.T) {
 		}
 	}
 	before := w.count(t, c, out)
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("crash", in, out)) })
+	r := run(t, func(ctx context.Context) error { return copyTo("crash", in, out).Run(ctx, c) })
 	eventually(t, func() bool {
 		for p := range 2 {
 			if at, _ := committed(t, c, "crash", in, p); at != n {
@@ -213,7 +213,7 @@ func TestTwoMembersShareJoinAndLeave(t *testing.T) {
 			mine.Store(r.Partition, true)
 			return copyOne(ctx, r)
 		}
-		return run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) }), &mine
+		return run(t, func(ctx context.Context) error { return s.Run(ctx, c) }), &mine
 	}
 	size := func(m *sync.Map) (n int) {
 		m.Range(func(any, any) bool { n++; return true })
@@ -315,7 +315,7 @@ func TestPoison(t *testing.T) {
 		}
 		return []Out{{Topic: out, Value: fmt.Appendf(nil, "failed %s", r.Value), Headers: r.Headers}}, nil
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) })
+	r := run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	eventually(t, func() bool { at, _ := committed(t, c, "poison", in, 0); return at == int64(len(outs)) })
 	if err := r.end(); err != nil {
 		t.Fatal(err)
@@ -362,7 +362,7 @@ func TestADeadLetterOfEightMebibytes(t *testing.T) {
 	big := bytes.Repeat([]byte("0123456789"), 1<<20)
 	send(t, c, []Out{{Topic: in, Value: big, Headers: map[string]string{schemas.HeaderVersion: "1"}}})
 	s := Stateless{Stage: "big", Inputs: []string{in}, Tries: 1, Handle: func(context.Context, Record) ([]Out, error) { return nil, errors.New("too big for me") }}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) })
+	r := run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	eventually(t, func() bool { at, _ := committed(t, c, "big", in, 0); return at == 1 })
 	if err := r.end(); err != nil {
 		t.Fatal(err)
@@ -389,7 +389,7 @@ func TestUnavailableIsWaitedForInOrder(t *testing.T) {
 		return copyOne(ctx, r)
 	}
 	s.Poison = func(Record, error) ([]Out, error) { panic("nothing is poison here") }
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) })
+	r := run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	eventually(t, func() bool { return strings.Contains(l.String(), "no critic yet") })
 	if at := gauge(c.metrics.waiting); at != 1 {
 		t.Errorf("the metric waiting is %v", at)
@@ -444,7 +444,7 @@ func TestBrokenStopsAndTheRecordStaysUncommitted(t *testing.T) {
 		if start > 0 { // what the case before left is not this one's
 			commitAt(t, c, k.name, in, 0, start)
 		}
-		err = run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) }).wait(ctx)
+		err = run(t, func(ctx context.Context) error { return s.Run(ctx, c) }).wait(ctx)
 		if !IsBroken(err) || !strings.Contains(err.Error(), k.want) || !strings.Contains(err.Error(), fmt.Sprintf("offset %d", start+1)) {
 			t.Errorf("%s: %v", k.name, err)
 		}
@@ -469,7 +469,7 @@ func TestDrainFinishesWhatWasBegun(t *testing.T) {
 		<-gate
 		return copyOne(ctx, r)
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) })
+	r := run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	<-begun
 	<-begun
 	r.stop()
@@ -506,7 +506,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 		<-never
 		return nil, nil
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, s) })
+	r := run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	<-begun
 	r.stop()
 	if err := r.wait(within(t, 60*time.Second)); err != nil {
@@ -542,7 +542,7 @@ func TestLagIsWhatWaitsBeforeAStage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, copyTo("lagging", in, out)) })
+	r := run(t, func(ctx context.Context) error { return copyTo("lagging", in, out).Run(ctx, c) })
 	eventually(t, func() bool { return lag() == 15 })
 	if err := r.end(); err != nil {
 		t.Fatal(err)

@@ -54,8 +54,8 @@ type Unordered struct {
 // multiples of MaxInFlight: that many may come again after a crash.
 const windowPerFlight = 64
 
-// RunUnordered runs the stage until ctx ends (nil) or something is broken.
-func (c *Client) RunUnordered(ctx context.Context, u Unordered) error {
+// Run runs the stage until ctx ends (nil) or something is broken.
+func (u Unordered) Run(ctx context.Context, c *Client) error {
 	if u.MaxInFlight == 0 {
 		u.MaxInFlight = 1024
 	}

@@ -76,7 +76,7 @@ func TestUnorderedSendsAtOnceAndCommitsTheLowestUnderWay(t *testing.T) {
 		OnAssign: func(_ context.Context, partition int, from int64) error { assigned.Store(from); return nil },
 		OnRevoke: func(int) { revoked.Add(1) },
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	r := run(t, func(ctx context.Context) error { return u.Run(ctx, c) })
 	eventually(t, func() bool { return h.count() == 6 })
 	for _, v := range []string{"5", "1", "0"} {
 		h.answer(t, v, reply(out, v), nil)
@@ -99,7 +99,7 @@ func TestUnorderedSendsAtOnceAndCommitsTheLowestUnderWay(t *testing.T) {
 	}
 	var again held
 	u.Handle = again.handle
-	r = run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	r = run(t, func(ctx context.Context) error { return u.Run(ctx, c) })
 	again.answer(t, "4", reply(out, "4"), nil)
 	again.answer(t, "5", nil, nil)
 	eventually(t, func() bool { at, _ := committed(t, c, "unordered", in, 0); return at == 6 })
@@ -134,7 +134,7 @@ func TestUnorderedLingers(t *testing.T) {
 	var h held
 	const linger = 2 * time.Second
 	r := run(t, func(ctx context.Context) error {
-		return c.RunUnordered(ctx, Unordered{Stage: "lingers", Input: in, Handle: h.handle, Linger: linger})
+		return Unordered{Stage: "lingers", Input: in, Handle: h.handle, Linger: linger}.Run(ctx, c)
 	})
 	eventually(t, func() bool { return h.count() == 9 })
 	for v := range 8 {
@@ -192,7 +192,7 @@ func TestUnorderedErrors(t *testing.T) {
 		},
 		Poison: func(r Record, cause error) ([]Out, error) { return reply(out, "failed "+string(r.Value)), nil },
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	r := run(t, func(ctx context.Context) error { return u.Run(ctx, c) })
 	eventually(t, func() bool { at, _ := committed(t, c, "errors", in, 0); return at == 7 })
 	if err := r.end(); err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestUnorderedErrors(t *testing.T) {
 		}
 		done(nil, nil)
 	}
-	err := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) }).wait(ctx)
+	err := run(t, func(ctx context.Context) error { return u.Run(ctx, c) }).wait(ctx)
 	if !IsBroken(err) || !strings.Contains(err.Error(), fmt.Sprintf("offset %d: impossible", start+1)) {
 		t.Errorf("broken: %v", err)
 	}
@@ -248,7 +248,7 @@ func TestUnorderedBoundsWhatIsInFlight(t *testing.T) {
 		worst.Store(max(worst.Load(), now.Add(1)))
 		jobs <- done
 	}}
-	r := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	r := run(t, func(ctx context.Context) error { return u.Run(ctx, c) })
 	// The first record is completed last: the others must pass it, within the window.
 	eventually(t, func() bool { return len(jobs) == most })
 	first := <-jobs
@@ -297,7 +297,7 @@ func TestFenceOfAnUnorderedStageSurvivesRestarts(t *testing.T) {
 	put(decision(2, 1), "e")                        // 8
 	var h held
 	u := Unordered{Stage: "fence", Input: in, Handle: h.handle}
-	r := run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	r := run(t, func(ctx context.Context) error { return u.Run(ctx, c) })
 	eventually(t, func() bool { return h.count() == 5 })
 	for _, v := range []string{"a", "b", "d"} {
 		h.answer(t, v, nil, nil)
@@ -320,7 +320,7 @@ func TestFenceOfAnUnorderedStageSurvivesRestarts(t *testing.T) {
 	put(decision(1, 6), "f")    // 10
 	var again held
 	u.Handle = again.handle
-	r = run(t, func(ctx context.Context) error { return c.RunUnordered(ctx, u) })
+	r = run(t, func(ctx context.Context) error { return u.Run(ctx, c) })
 	again.answer(t, "e", nil, nil)
 	again.answer(t, "f", nil, nil)
 	eventually(t, func() bool { at, _ := committed(t, c, "fence", in, 0); return at == 11 })
@@ -341,9 +341,9 @@ func init() {
 			panic(err)
 		}
 		defer c.Close()
-		if err := c.RunUnordered(context.Background(), Unordered{Stage: "crash", Input: in, MaxInFlight: 8, Handle: func(_ context.Context, r Record, done func([]Out, error)) {
+		if err := (Unordered{Stage: "crash", Input: in, MaxInFlight: 8, Handle: func(_ context.Context, r Record, done func([]Out, error)) {
 			done(reply(out, string(r.Value)), nil)
-		}}); err != nil {
+		}}).Run(context.Background(), c); err != nil {
 			panic(err)
 		}
 	}
@@ -361,9 +361,9 @@ func TestUnorderedKilledLosesNothing(t *testing.T) {
 		t.Fatal("the failpoint did not kill the child")
 	}
 	r := run(t, func(ctx context.Context) error {
-		return c.RunUnordered(ctx, Unordered{Stage: "crash", Input: in, Handle: func(_ context.Context, r Record, done func([]Out, error)) {
+		return Unordered{Stage: "crash", Input: in, Handle: func(_ context.Context, r Record, done func([]Out, error)) {
 			done(reply(out, string(r.Value)), nil)
-		}})
+		}}.Run(ctx, c)
 	})
 	eventually(t, func() bool { at, _ := committed(t, c, "crash", in, 0); return at == n })
 	if err := r.end(); err != nil {

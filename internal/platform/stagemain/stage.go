@@ -44,7 +44,7 @@ type Runner func(ctx context.Context, s *Stage, env *Env) error
 func Stateless(x stream.Stateless) Runner {
 	return func(ctx context.Context, s *Stage, env *Env) error {
 		x.Stage, x.Inputs = s.Name, s.Inputs
-		return env.Kafka.RunStateless(ctx, x)
+		return x.Run(ctx, env.Kafka)
 	}
 }
 
@@ -52,7 +52,7 @@ func Stateless(x stream.Stateless) Runner {
 func Stateful(x stream.Stateful) Runner {
 	return func(ctx context.Context, s *Stage, env *Env) error {
 		x.Stage, x.Input = s.Name, s.Inputs[0]
-		return env.Kafka.RunStateful(ctx, x, env.StateDir)
+		return x.Run(ctx, env.Kafka, env.StateDir)
 	}
 }
 
@@ -60,7 +60,7 @@ func Stateful(x stream.Stateful) Runner {
 func Batched(x stream.Batched) Runner {
 	return func(ctx context.Context, s *Stage, env *Env) error {
 		x.Stage, x.Inputs = s.Name, s.Inputs
-		return env.Kafka.RunBatched(ctx, x)
+		return x.Run(ctx, env.Kafka)
 	}
 }
 
@@ -68,7 +68,7 @@ func Batched(x stream.Batched) Runner {
 func Unordered(x stream.Unordered) Runner {
 	return func(ctx context.Context, s *Stage, env *Env) error {
 		x.Stage, x.Input = s.Name, s.Inputs[0]
-		return env.Kafka.RunUnordered(ctx, x)
+		return x.Run(ctx, env.Kafka)
 	}
 }
 
