@@ -141,7 +141,7 @@ func (p *pots) run(ctx context.Context, cl *claim) error {
 	err := p.client.consume(pt.soft, from, func(ch chunk) error {
 		b.progress(ch.end, 0)
 		for _, r := range ch.records {
-			if err := checkVersion(&r); err != nil {
+			if err := r.checkVersion(); err != nil {
 				return err
 			}
 			in.Inc()
@@ -275,7 +275,7 @@ func (p *pot) settle(b *batch) error {
 // take calls Handle until all records are handled or poison; it waits while something is
 // unavailable.
 func (p *pot) take(rs []Record) error {
-	unversioned := func(r Record) bool { return !hasVersion(&r) }
+	unversioned := func(r Record) bool { return !r.hasVersion() }
 	if p.stage.Unversioned || !slices.ContainsFunc(rs, unversioned) {
 		return p.split(rs)
 	}

@@ -2,10 +2,9 @@ package stream
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/segmentio/kafka-go"
 
@@ -56,6 +55,22 @@ func classify(c class, err error) error {
 	return &classified{c, err}
 }
 
+// Missing is Unavailable(err) with the name of the missing object (a model, a control record).
+func Missing(object string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return Unavailable(&missing{object, err})
+}
+
+type missing struct {
+	object string
+	err    error
+}
+
+func (m *missing) Error() string { return m.object + ": " + m.err.Error() }
+func (m *missing) Unwrap() error { return m.err }
+
 // IsUnavailable reports whether err is marked as unavailable; the outermost mark counts.
 func IsUnavailable(err error) bool { return classOf(err) == unavailable }
 
@@ -78,50 +93,15 @@ func classOf(err error) class {
 	return perRecord
 }
 
-// brokerClass returns the class of an error of a call to the broker. An unknown error is taken for
-// one of the network (EOF, reset, no route, no leader, timeout), which is temporary.
-func brokerClass(err error) class {
-	var c *classified
-	if errors.As(err, &c) {
-		return c.class
-	}
-	if errors.As(err, new(*state.Error)) {
-		return broken
-	}
-	var code kafka.Error
-	if errors.As(err, &code) {
-		switch code {
-		case kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID:
-			return lost
-		case kafka.MessageSizeTooLarge, kafka.RecordListTooLarge, kafka.InvalidMessageSize, kafka.InvalidRecord,
-			kafka.InvalidTimestamp, kafka.UnsupportedForMessageFormat, kafka.UnsupportedCompressionType,
-			kafka.OffsetMetadataTooLarge, kafka.InvalidCommitOffsetSize, kafka.OffsetOutOfRange,
-			kafka.InvalidTopic, kafka.InvalidPartitionNumber, kafka.InvalidReplicationFactor,
-			kafka.InvalidReplicaAssignment, kafka.InvalidConfiguration, kafka.PolicyViolation,
-			kafka.InvalidRequest, kafka.InvalidRequiredAcks, kafka.UnsupportedVersion,
-			kafka.InconsistentGroupProtocol, kafka.InvalidGroupId, kafka.InvalidSessionTimeout, kafka.GroupMaxSizeReached,
-			kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed, kafka.ClusterAuthorizationFailed,
-			kafka.BrokerAuthorizationFailed, kafka.UnsupportedSASLMechanism, kafka.IllegalSASLState,
-			kafka.SASLAuthenticationFailed, kafka.SecurityDisabled:
-			return broken
+// Recovered calls f and returns a panic as an error. Goroutines of a stage need it, because a panic in them
+// would end the process.
+func Recovered(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
-		return unavailable
-	}
-	var (
-		authority x509.UnknownAuthorityError
-		hostname  x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		header    tls.RecordHeaderError
-	)
-	switch {
-	case errors.As(err, new(*OffsetError)), errors.As(err, new(*SizeError)):
-		return broken
-	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid), errors.As(err, &header):
-		return broken
-	case errors.Is(err, context.Canceled), errors.Is(err, kafka.ErrGenerationEnded):
-		return ended
-	}
-	return unavailable
+	}()
+	return f()
 }
 
 // OffsetError reports that the partition does not have the offset to continue from.

@@ -39,13 +39,6 @@ type blame struct {
 func (e *blame) Error() string { return "crawl " + e.crawl + ": " + e.err.Error() }
 func (e *blame) Unwrap() error { return e.err }
 
-// Recovered calls f and returns a panic as an error. Goroutines of a stage need it, because a panic in them
-// would end the process.
-func Recovered(f func() error) error {
-	_, err := attempt(func() ([]Out, error) { return nil, f() })
-	return err
-}
-
 // Guard calls f for a crawl in a Processor. A panic is returned as an error; the error names the crawl.
 func Guard(crawl string, f func() error) error { return guardFor(crawl, -1, f) }
 
@@ -235,7 +228,7 @@ func (o *Owner) strip(r Record) (Record, []Out, error) {
 	}
 	var letters []Out
 	if !x.written {
-		letter, err := deadLetter(o.Stage, r, errors.New(x.Cause), triesAlone)
+		letter, err := DeadLetter(o.Stage, r, errors.New(x.Cause), triesAlone)
 		if err != nil {
 			return r, nil, Broken(err)
 		}
@@ -247,10 +240,6 @@ func (o *Owner) strip(r Record) (Record, []Out, error) {
 	r.Headers[schemas.HeaderSkipped] = x.Cause
 	return r, letters, nil
 }
-
-// Skipped reports whether the record made a Processor fail. Its value is empty then, and the header has
-// the reason.
-func (r *Record) Skipped() bool { return r.Headers[schemas.HeaderSkipped] != "" }
 
 // Store is the state of a partition, with its parked crawls and the records that were skipped.
 type Store struct {

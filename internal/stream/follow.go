@@ -103,15 +103,15 @@ func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error)
 func (c *Client) followed(ctx context.Context, r *Record, f func(Record) error) error {
 	w := waiting{client: c, what: func() string { return fmt.Sprintf("what %s offset %d needs", r.Topic, r.Offset) }}
 	defer w.over()
-	if _, ok := r.Headers[schemas.HeaderVersion]; ok && !hasVersion(r) {
+	if _, ok := r.Headers[schemas.HeaderVersion]; ok && !r.hasVersion() {
 		c.skipped(r, errNoVersion)
 		return nil
 	}
-	if err := checkVersion(r); err != nil {
+	if err := r.checkVersion(); err != nil {
 		return err
 	}
 	for {
-		_, err := attempt(func() ([]Out, error) { return nil, f(*r) })
+		err := Recovered(func() error { return f(*r) })
 		if err == nil {
 			return nil
 		}

@@ -464,11 +464,11 @@ func (o *Owner) screen(records []Record) (kept []Record, letters []Out, next int
 			return nil, nil, 0, Broken(fmt.Errorf("%s/%d: record at offset %d, want %d or more", o.Input, o.Partition, r.Offset, next))
 		}
 		next = r.Offset + 1
-		if err := checkVersion(r); err != nil {
+		if err := r.checkVersion(); err != nil {
 			return nil, nil, 0, err
 		}
-		if !hasVersion(r) {
-			letter, err := deadLetter(o.Stage, *r, errNoVersion, 1)
+		if !r.hasVersion() {
+			letter, err := DeadLetter(o.Stage, *r, errNoVersion, 1)
 			if err != nil {
 				return nil, nil, 0, Broken(err)
 			}

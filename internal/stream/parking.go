@@ -37,22 +37,6 @@ const (
 	maxNamed = 16
 )
 
-// Missing is Unavailable(err) with the name of the missing object (a model, a control record).
-func Missing(object string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return Unavailable(&missing{object, err})
-}
-
-type missing struct {
-	object string
-	err    error
-}
-
-func (m *missing) Error() string { return m.object + ": " + m.err.Error() }
-func (m *missing) Unwrap() error { return m.err }
-
 // Parked describes the records of a unit that wait for a missing object.
 type Parked struct {
 	// Unit is the crawl.

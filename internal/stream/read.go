@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
-
-	"forager/schemas"
 )
 
 const (
@@ -63,7 +60,7 @@ func (c *Client) Read(ctx context.Context, topic string, partition int, from, to
 	}
 	return c.consume(ctx, source{topic: topic, partition: partition, from: from, to: to}, func(ch chunk) error {
 		for _, r := range ch.records {
-			if err := checkVersion(&r); err != nil {
+			if err := r.checkVersion(); err != nil {
 				return err
 			}
 			if err := f(r); err != nil {
@@ -72,24 +69,6 @@ func (c *Client) Read(ctx context.Context, topic string, partition int, from, to
 		}
 		return nil
 	})
-}
-
-// hasVersion reports whether the record has a schema version. A record without one was written by another
-// program.
-func hasVersion(r *Record) bool {
-	v, err := strconv.Atoi(r.Headers[schemas.HeaderVersion])
-	return err == nil && v > 0
-}
-
-// checkVersion returns a Broken error for a record of a newer schema version than this program
-// supports. A record without a version is left to the caller.
-func checkVersion(r *Record) error {
-	text := r.Headers[schemas.HeaderVersion]
-	if v, err := strconv.Atoi(text); err == nil && v > schemas.Version {
-		return Broken(fmt.Errorf("%s/%d offset %d: schema version %q, and this program reads 1 to %d: run the version of Forager that wrote it, or a newer one",
-			r.Topic, r.Partition, r.Offset, text, schemas.Version))
-	}
-	return nil
 }
 
 // consume calls f for each chunk of the source until its end, an error of f or the end of ctx. The

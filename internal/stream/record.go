@@ -1,13 +1,11 @@
 package stream
 
 import (
-	"cmp"
+	"errors"
+	"fmt"
 	"hash/fnv"
-	"slices"
-	"strings"
+	"strconv"
 	"time"
-
-	"github.com/segmentio/kafka-go"
 
 	"forager/schemas"
 )
@@ -97,36 +95,26 @@ func (r *Record) size() int64 {
 	return int64(n)
 }
 
-// wireHeaders sorts headers by name, so that equal messages are equal bytes.
-func wireHeaders(h map[string]string) []kafka.Header {
-	if len(h) == 0 {
-		return nil
-	}
-	hs := make([]kafka.Header, 0, len(h))
-	for k, v := range h {
-		hs = append(hs, kafka.Header{Key: k, Value: []byte(v)})
-	}
-	slices.SortFunc(hs, func(a, b kafka.Header) int { return cmp.Compare(a.Key, b.Key) })
-	return hs
+// hasVersion reports whether the record has a schema version. A record without one was written by another
+// program.
+func (r *Record) hasVersion() bool {
+	v, err := strconv.Atoi(r.Headers[schemas.HeaderVersion])
+	return err == nil && v > 0
 }
 
-func headersOf(hs []kafka.Header) map[string]string {
-	if len(hs) == 0 {
-		return nil
+// checkVersion returns a Broken error for a record of a newer schema version than this program
+// supports. A record without a version is left to the caller.
+func (r *Record) checkVersion() error {
+	text := r.Headers[schemas.HeaderVersion]
+	if v, err := strconv.Atoi(text); err == nil && v > schemas.Version {
+		return Broken(fmt.Errorf("%s/%d offset %d: schema version %q, and this program reads 1 to %d: run the version of Forager that wrote it, or a newer one",
+			r.Topic, r.Partition, r.Offset, text, schemas.Version))
 	}
-	size := 0
-	for _, h := range hs {
-		size += len(h.Value)
-	}
-	var values strings.Builder // one string for all: a record has a dozen headers
-	values.Grow(size)
-	for _, h := range hs {
-		values.Write(h.Value)
-	}
-	rest := values.String()
-	m := make(map[string]string, len(hs))
-	for _, h := range hs {
-		m[h.Key], rest = rest[:len(h.Value)], rest[len(h.Value):]
-	}
-	return m
+	return nil
 }
+
+// Skipped reports whether the record made a Processor fail. Its value is empty then, and the header has
+// the reason.
+func (r *Record) Skipped() bool { return r.Headers[schemas.HeaderSkipped] != "" }
+
+var errNoVersion = errors.New("the record has no header " + strconv.Quote(schemas.HeaderVersion) + " with a schema version: no program of Forager wrote it")

@@ -323,8 +323,3 @@ func (s *statefulClaim) showParked(store *Store) {
 		g.WithLabelValues(s.stage.Input, partition, crawl, "").Set(1)
 	}
 }
-
-// DeadLetter returns the message for dead.letter about a record that a Processor could not process.
-func DeadLetter(stage string, r Record, cause error) (Out, error) {
-	return deadLetter(stage, r, cause, 1)
-}

@@ -61,11 +61,11 @@ func (s *Stateless) Apply(ctx context.Context, r Record) ([]Out, error) {
 // apply also returns why a record was poison; outputs that check rejects are a failure of the
 // record.
 func (s *Stateless) apply(ctx context.Context, r Record, check func([]Out) error) (outs []Out, cause, err error) {
-	if err := checkVersion(&r); err != nil {
+	if err := r.checkVersion(); err != nil {
 		return nil, nil, err
 	}
 	made := 0
-	if !hasVersion(&r) {
+	if !r.hasVersion() {
 		cause = errNoVersion
 	} else {
 		tries := s.Tries

@@ -184,7 +184,7 @@ func (u *unorderedClaim) land() {
 
 // take starts a record, once the bounds allow it.
 func (u *unorderedClaim) take(ctx context.Context, r Record) error {
-	if err := checkVersion(&r); err != nil {
+	if err := r.checkVersion(); err != nil {
 		return err
 	}
 	if err := u.window.Acquire(ctx, 1); err != nil {
@@ -220,7 +220,7 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	f := &flight{run: u, record: r, bytes: bytes, waiting: waiting{client: u.client, what: func() string { return fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset) }}}
 	u.flying.Add(1)
 	u.flights.Add(1)
-	if !hasVersion(&r) && ferr == nil {
+	if !r.hasVersion() && ferr == nil {
 		ferr = errNoVersion
 	}
 	if ferr != nil {
@@ -248,9 +248,9 @@ func (f *flight) begin(ctx context.Context) {
 	}
 	f.tries++
 	defer f.run.client.health.begin()()
-	_, err := attempt(func() ([]Out, error) {
+	err := Recovered(func() error {
 		f.run.stage.Handle(ctx, f.record, done)
-		return nil, nil
+		return nil
 	})
 	if err != nil {
 		done(nil, err)

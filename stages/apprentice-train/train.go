@@ -155,7 +155,7 @@ func (t *trainer) take(r stream.Record, res *stream.Result) error {
 	}
 	if err != nil {
 		t.log.Error("poison", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
-		letter, err := stream.DeadLetter(name, r, err)
+		letter, err := stream.DeadLetter(name, r, err, 1)
 		res.Outs = append(res.Outs, letter)
 		return stream.Broken(err)
 	}

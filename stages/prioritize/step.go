@@ -148,7 +148,7 @@ func (s *step) poison(r stream.Record, cause error) error {
 	if r.Skipped() {
 		return nil // its dead letter is written
 	}
-	letter, err := stream.DeadLetter(name, r, cause)
+	letter, err := stream.DeadLetter(name, r, cause, 1)
 	if err != nil {
 		return stream.Broken(err)
 	}

@@ -1,0 +1,58 @@
+package stream
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+
+	"github.com/segmentio/kafka-go"
+
+	"forager/internal/stream/state"
+)
+
+// brokerClass returns the class of an error of a call to the broker. An unknown error is taken for
+// one of the network (EOF, reset, no route, no leader, timeout), which is temporary.
+func brokerClass(err error) class {
+	var c *classified
+	if errors.As(err, &c) {
+		return c.class
+	}
+	if errors.As(err, new(*state.Error)) {
+		return broken
+	}
+	var code kafka.Error
+	if errors.As(err, &code) {
+		switch code {
+		case kafka.IllegalGeneration, kafka.UnknownMemberId, kafka.RebalanceInProgress, kafka.FencedInstanceID:
+			return lost
+		case kafka.MessageSizeTooLarge, kafka.RecordListTooLarge, kafka.InvalidMessageSize, kafka.InvalidRecord,
+			kafka.InvalidTimestamp, kafka.UnsupportedForMessageFormat, kafka.UnsupportedCompressionType,
+			kafka.OffsetMetadataTooLarge, kafka.InvalidCommitOffsetSize, kafka.OffsetOutOfRange,
+			kafka.InvalidTopic, kafka.InvalidPartitionNumber, kafka.InvalidReplicationFactor,
+			kafka.InvalidReplicaAssignment, kafka.InvalidConfiguration, kafka.PolicyViolation,
+			kafka.InvalidRequest, kafka.InvalidRequiredAcks, kafka.UnsupportedVersion,
+			kafka.InconsistentGroupProtocol, kafka.InvalidGroupId, kafka.InvalidSessionTimeout, kafka.GroupMaxSizeReached,
+			kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed, kafka.ClusterAuthorizationFailed,
+			kafka.BrokerAuthorizationFailed, kafka.UnsupportedSASLMechanism, kafka.IllegalSASLState,
+			kafka.SASLAuthenticationFailed, kafka.SecurityDisabled:
+			return broken
+		}
+		return unavailable
+	}
+	var (
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		header    tls.RecordHeaderError
+	)
+	switch {
+	case errors.As(err, new(*OffsetError)), errors.As(err, new(*SizeError)):
+		return broken
+	case errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid), errors.As(err, &header):
+		return broken
+	case errors.Is(err, context.Canceled), errors.Is(err, kafka.ErrGenerationEnded):
+		return ended
+	}
+	return unavailable
+}
