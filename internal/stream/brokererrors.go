@@ -14,9 +14,8 @@ import (
 // brokerClass returns the class of an error of a call to the broker. An unknown error is taken for
 // one of the network (EOF, reset, no route, no leader, timeout), which is temporary.
 func brokerClass(err error) class {
-	var c *classified
-	if errors.As(err, &c) {
-		return c.class
+	if class, ok := marked(err); ok {
+		return class
 	}
 	if errors.As(err, new(*state.Error)) {
 		return broken

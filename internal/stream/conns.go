@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-
-	"forager/internal/stream/state"
 )
 
 // connections makes connections and tracks the open ones, so that Close can close them: kafka-go
@@ -61,8 +59,7 @@ func (cs *connections) dial(ctx context.Context, network, addr string) (net.Conn
 // explain returns why a call to the broker failed. While no connection can be made kafka-go reports a
 // consequence, such as "topic not found"; the failed connection is the cause.
 func (cs *connections) explain(err error) error {
-	var c *classified
-	if err == nil || errors.As(err, &c) || errors.As(err, new(*state.Error)) || errors.As(err, new(kafka.Error)) || state.DiskFull(err) {
+	if _, ok := marked(err); err == nil || ok || errors.As(err, new(kafka.Error)) {
 		return err
 	}
 	cs.mu.Lock()

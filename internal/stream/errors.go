@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/segmentio/kafka-go"
-
 	"forager/internal/stream/state"
 )
 
@@ -55,39 +53,32 @@ func classify(c class, err error) error {
 	return &classified{c, err}
 }
 
-// Missing is Unavailable(err) with the name of the missing object (a model, a control record).
-func Missing(object string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return Unavailable(&missing{object, err})
-}
-
-type missing struct {
-	object string
-	err    error
-}
-
-func (m *missing) Error() string { return m.object + ": " + m.err.Error() }
-func (m *missing) Unwrap() error { return m.err }
-
 // IsUnavailable reports whether err is marked as unavailable; the outermost mark counts.
 func IsUnavailable(err error) bool { return classOf(err) == unavailable }
 
 // IsBroken reports whether err is marked as broken; the outermost mark counts.
 func IsBroken(err error) bool { return classOf(err) == broken }
 
+// marked returns the class of the outermost mark of err, if it has one.
+func marked(err error) (class class, ok bool) {
+	var c *classified
+	if errors.As(err, &c) {
+		return c.class, true
+	}
+	return perRecord, false
+}
+
 // classOf returns the class of an error of a stage's logic. Only marks and the end of a context
 // count: io.ErrUnexpectedEOF, for instance, may come from parsing foreign bytes as well as from a
 // server.
 func classOf(err error) class {
-	var c *classified
+	class, ok := marked(err)
 	switch {
-	case errors.As(err, &c):
-		return c.class
+	case ok:
+		return class
 	case errors.As(err, new(*OffsetError)), errors.As(err, new(*state.Error)):
 		return broken
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, kafka.ErrGenerationEnded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return ended
 	}
 	return perRecord

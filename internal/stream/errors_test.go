@@ -39,7 +39,6 @@ func TestClassOf(t *testing.T) {
 		{&SizeError{}, perRecord},
 		{context.Canceled, ended},
 		{fmt.Errorf("fetch: %w", context.DeadlineExceeded), ended},
-		{kafka.ErrGenerationEnded, ended},
 		{Unavailable(context.DeadlineExceeded), unavailable},
 		{CalledOff, ended},
 		{errors.Join(plain, Broken(plain)), broken},
@@ -114,7 +113,6 @@ func TestBrokerClass(t *testing.T) {
 		{kafka.FencedInstanceID, lost},
 		// Called off.
 		{context.Canceled, ended},
-		{kafka.ErrGenerationEnded, ended},
 		// Marks win.
 		{Broken(io.EOF), broken},
 		{Unavailable(kafka.InvalidTopic), unavailable},

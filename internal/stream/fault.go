@@ -308,9 +308,11 @@ func parkedCommit(crawls map[string]ParkedCrawl) string {
 	if len(crawls) == 0 {
 		return ""
 	}
-	var m parkedMetadata
+	var m ParkedCommit
 	for _, crawl := range slices.Sorted(maps.Keys(crawls)) {
-		m.Parked = append(m.Parked, Parked{Unit: crawl, Cause: short(crawls[crawl].Cause), Since: crawls[crawl].Since})
+		x := Parked{Unit: crawl, Since: crawls[crawl].Since}
+		x.Because(errors.New(crawls[crawl].Cause))
+		m.Parked = append(m.Parked, x)
 	}
 	return m.String()
 }

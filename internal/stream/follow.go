@@ -31,19 +31,19 @@ func (f *Follower) Close() {
 // record of its key replaces it. An error that f marks as Broken, and a record of a schema version that
 // this program does not know, end Follow; in the background they end the follower and every Run method
 // of the client, which return it. A tombstone has a nil Value.
-func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error) (*Follower, error) {
-	n, err := c.Partitions(ctx, topic)
+func (rd *reader) Follow(ctx context.Context, topic string, f func(Record) error) (*Follower, error) {
+	n, err := rd.Partitions(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
 	if n != 1 {
 		return nil, Broken(fmt.Errorf("topic %s has %d partitions; only a topic of one can be followed", topic, n))
 	}
-	first, end, err := c.Offsets(ctx, topic, 0)
+	first, end, err := rd.Offsets(ctx, topic, 0)
 	if err != nil {
 		return nil, err
 	}
-	life, stop := context.WithCancel(c.life)
+	life, stop := context.WithCancel(rd.life)
 	fw := &Follower{stop: stop, done: make(chan struct{})}
 	caughtUp := make(chan struct{})
 	var once sync.Once
@@ -53,19 +53,13 @@ func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error)
 		}
 	}
 	reached(first)
-	c.mu.Lock()
-	if c.life.Err() != nil {
-		c.mu.Unlock()
-		stop()
-		return nil, context.Cause(c.life)
-	}
-	c.running.Go(func() {
+	if err := rd.start(func() {
 		defer close(fw.done)
-		in := c.metrics.in.WithLabelValues(topic)
-		err := c.consume(life, source{topic: topic, from: first, to: endless}, func(ch chunk) error {
+		in := rd.Metrics.in.WithLabelValues(topic)
+		err := rd.consume(life, source{topic: topic, from: first, to: endless}, func(ch chunk) error {
 			for i := range ch.records {
 				in.Inc()
-				if err := c.followed(life, &ch.records[i], f); err != nil {
+				if err := rd.followed(life, &ch.records[i], f); err != nil {
 					return err
 				}
 			}
@@ -78,19 +72,21 @@ func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error)
 		fw.err = fmt.Errorf("follow %s: %w", topic, err)
 		select {
 		case <-caughtUp:
-			c.metrics.errors.WithLabelValues(broken.String()).Inc()
-			c.fail(Broken(fw.err))
+			rd.Metrics.failed(broken)
+			rd.fail(Broken(fw.err))
 		default: // Follow itself returns it
 		}
-	})
-	c.mu.Unlock()
+	}); err != nil {
+		stop()
+		return nil, err
+	}
 	select {
 	case <-caughtUp:
 		return fw, nil
 	case <-fw.done:
 		stop()
 		if fw.err == nil {
-			return nil, context.Cause(c.life)
+			return nil, context.Cause(rd.life)
 		}
 		return nil, fw.err
 	case <-ctx.Done():
@@ -100,11 +96,11 @@ func (c *Client) Follow(ctx context.Context, topic string, f func(Record) error)
 }
 
 // followed calls f with a record until it is accepted or skipped.
-func (c *Client) followed(ctx context.Context, r *Record, f func(Record) error) error {
-	w := waiting{client: c, what: func() string { return fmt.Sprintf("what %s offset %d needs", r.Topic, r.Offset) }}
-	defer w.over()
+func (rd *reader) followed(ctx context.Context, r *Record, f func(Record) error) error {
+	w := rd.Waiting(func() string { return fmt.Sprintf("what %s offset %d needs", r.Topic, r.Offset) })
+	defer w.Over()
 	if _, ok := r.Headers[schemas.HeaderVersion]; ok && !r.hasVersion() {
-		c.skipped(r, errNoVersion)
+		rd.skipped(r, errNoVersion)
 		return nil
 	}
 	if err := r.checkVersion(); err != nil {
@@ -117,13 +113,13 @@ func (c *Client) followed(ctx context.Context, r *Record, f func(Record) error) 
 		}
 		switch classOf(err) {
 		case perRecord:
-			c.skipped(r, err)
+			rd.skipped(r, err)
 			return nil
 		case unavailable:
 		default:
 			return fmt.Errorf("offset %d: %w", r.Offset, err)
 		}
-		if err := w.wait(ctx, err); err != nil {
+		if err := w.Wait(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -131,8 +127,8 @@ func (c *Client) followed(ctx context.Context, r *Record, f func(Record) error) 
 
 // skipped logs and counts a record of a followed topic that cannot be read. It concerns its key
 // alone.
-func (c *Client) skipped(r *Record, cause error) {
-	c.metrics.skipped.WithLabelValues(r.Topic).Inc()
-	c.log.Error("record skipped", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "key", string(r.Key), "error", cause,
+func (rd *reader) skipped(r *Record, cause error) {
+	rd.Metrics.skipped.WithLabelValues(r.Topic).Inc()
+	rd.Log.Error("record skipped", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "key", string(r.Key), "error", cause,
 		"remedy", "forager doctor names such records, forager doctor --repair replaces or removes them")
 }

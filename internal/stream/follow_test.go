@@ -151,7 +151,7 @@ func TestFollowSkipsWhatCannotBeRead(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Error(err)
 	}
-	if got := count(c.metrics.skipped.WithLabelValues(topic)); got != 3 {
+	if got := count(c.Metrics.skipped.WithLabelValues(topic)); got != 3 {
 		t.Errorf("%v records counted as skipped, want 3", got)
 	}
 	for _, want := range []string{"offset=1 key=b error=unreadable", "offset=2 key=d", "offset=3 key=b", "forager doctor --repair"} {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/segmentio/kafka-go"
 )
 
@@ -16,44 +18,60 @@ const commitPause = 200 * time.Millisecond
 
 // claim is one partition in one generation of a consumer group.
 type claim struct {
-	generation *generation
-	topic      string
-	partition  int
-	// offset to continue from: the committed one, or the partition's first if there is none;
-	// committed reports which.
-	offset    int64
-	committed bool
-	// metadata of the commit.
-	metadata string
-	// end is the offset after the last record when the claim began.
-	end    int64
-	opened sync.Once
-	// hard ends half a session timeout after draining began (when the context of run ended): what
+	Topic     string
+	Partition int
+	// Offset to continue from: the committed one, or the partition's first if there is none.
+	Offset int64
+	// Metadata of the commit.
+	Metadata string
+	// Hard ends half a session timeout after draining began (when the context of run ended): what
 	// is not committed then is left to the next owner.
-	hard context.Context
+	Hard       context.Context
+	Generation *generation
+
+	client *Client
+	opened sync.Once
+	lag    prometheus.Gauge
+	mu     sync.Mutex
+	end    int64 // after the last record of the partition, as of the last fetch
+	next   int64 // everything below is completed
 }
 
-// source returns where the claim continues to read.
-func (cl *claim) source() source {
-	return source{topic: cl.topic, partition: cl.partition, from: cl.offset, to: endless, group: cl.generation.gen.GroupID}
+// Progress notes the end of the partition, and the offset below which everything is completed, for the metric of the lag;
+// -1 = as before.
+func (cl *claim) Progress(end, next int64) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if end >= 0 {
+		cl.end = end
+	}
+	if next >= 0 {
+		cl.next = next
+	}
+	cl.lag.Set(float64(max(0, cl.end-cl.next)))
 }
 
-// commit notes that everything below next is completed. The commit is sent within commitPause, and by
-// flush.
-func (cl *claim) commit(next int64, metadata string) {
-	g := cl.generation
+// Source is the partition from Offset on, without end.
+func (cl *claim) Source() source {
+	return source{topic: cl.Topic, partition: cl.Partition, from: cl.Offset, to: endless, group: cl.Generation.gen.GroupID}
+}
+
+// Commit notes that everything below next is completed. The commit is sent within commitPause, and by
+// Flush.
+func (cl *claim) Commit(next int64, metadata string) {
+	g := cl.Generation
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	key := lane{cl.topic, cl.partition}
-	g.points[key] = kafka.OffsetCommit{Partition: cl.partition, Offset: next, Metadata: metadata}
+	key := topicPartition{cl.Topic, cl.Partition}
+	g.points[key] = kafka.OffsetCommit{Partition: cl.Partition, Offset: next, Metadata: metadata}
 }
 
-// flush sends what was noted; its error is marked. lost = another generation has the partition.
-func (cl *claim) flush(ctx context.Context) error { return cl.generation.send(ctx) }
+// Flush sends what was noted; its error is marked. lost = another generation has the partition.
+func (cl *claim) Flush(ctx context.Context) error { return cl.Generation.send(ctx) }
 
-// open notes that the claim has its state: the process is ready once all claims have. Further calls have no effect.
-func (cl *claim) open() {
-	cl.opened.Do(func() { cl.generation.client.health.opened(cl.generation) })
+// Ready notes that the claim has its state: the process is ready once all claims have. Further calls have no effect.
+func (cl *claim) Ready() {
+	cl.opened.Do(func() { cl.client.Metrics.opened(cl.Generation) })
 }
 
 // generation commits for all claims of one generation.
@@ -65,7 +83,7 @@ type generation struct {
 	sending sync.Mutex // one commit at a time: an older one must not follow a newer one
 
 	mu     sync.Mutex
-	points map[lane]kafka.OffsetCommit // noted and not sent
+	points map[topicPartition]kafka.OffsetCommit // noted and not sent
 }
 
 // send sends the noted commits; while the broker is unavailable it waits until ctx ends. A request
@@ -159,20 +177,20 @@ func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, 
 		return Broken(fmt.Errorf("consumer group %s: %w", name, err))
 	}
 	defer group.Close() // drains and leaves
-	w := waiting{client: c, what: func() string { return "consumer group " + name }}
-	defer w.over()
+	w := c.Waiting(func() string { return "consumer group " + name })
+	defer w.Over()
 	for {
 		// Next must be called again and again: the group makes no progress otherwise.
 		gen, err := group.Next(ctx)
 		switch {
 		case err == nil:
-			w.over()
+			w.Over()
 			c.start(ctx, gen, run, stop)
 		case ctx.Err() != nil:
 			return nil
 		default:
 			class := brokerClass(err)
-			c.metrics.errors.WithLabelValues(class.String()).Inc()
+			c.Metrics.failed(class)
 			if class == broken {
 				return Broken(fmt.Errorf("consumer group %s: %w", name, err))
 			}
@@ -183,30 +201,29 @@ func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, 
 	}
 }
 
-func (c *Client) groupName(stage string) string { return c.cfg.Group + "." + stage }
-
 // start starts the claims of a generation. They drain when it or ctx ends.
 func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(context.Context, *claim) error, stop context.CancelCauseFunc) {
 	startOne := func(f func(context.Context)) {
 		gen.Start(func(gctx context.Context) {
 			// A function that returns ends the generation for all members of the group.
 			defer func() { <-gctx.Done() }()
-			both, cancel := context.WithCancel(gctx)
+			both, cancel := context.WithCancel(context.Background()) // its end is Canceled, that of gctx an error of kafka-go
 			defer cancel()
+			defer context.AfterFunc(gctx, cancel)()
 			defer context.AfterFunc(ctx, cancel)()
 			f(both)
 		})
 	}
-	c.metrics.generations.Inc()
+	c.Metrics.generations.Inc()
 	hard, end := context.WithCancel(context.Background())
-	g := &generation{client: c, gen: gen, hard: hard, points: map[lane]kafka.OffsetCommit{}}
+	g := &generation{client: c, gen: gen, hard: hard, points: map[topicPartition]kafka.OffsetCommit{}}
 	count := 0
 	for _, assignments := range gen.Assignments {
 		count += len(assignments)
 	}
-	c.health.joined(g, count)
+	c.Metrics.joined(g, count)
 	for topic, assignments := range gen.Assignments {
-		c.metrics.poison.WithLabelValues(topic) // from 0 on
+		c.Metrics.poison.WithLabelValues(topic) // from 0 on
 		for _, a := range assignments {
 			startOne(func(ctx context.Context) {
 				if err := c.runClaim(ctx, g, topic, a.ID, run); err != nil {
@@ -222,13 +239,13 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 		for {
 			select {
 			case <-ctx.Done():
-				c.health.left(g)
-				c.log.Info("draining", "group", gen.GroupID, "generation", gen.ID)
+				c.Metrics.left(g)
+				c.Log.Info("draining", "group", gen.GroupID, "generation", gen.ID)
 				return
 			case <-ticker.C:
 			}
 			// Lost: the next heartbeat ends the generation.
-			end := c.health.begin()
+			end := c.Metrics.begin()
 			err := g.send(ctx)
 			end()
 			if classOf(err) == broken {
@@ -237,7 +254,7 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 			}
 		}
 	})
-	c.log.Info("joined", "group", gen.GroupID, "generation", gen.ID, "partitions", count)
+	c.Log.Info("joined", "group", gen.GroupID, "generation", gen.ID, "partitions", count)
 }
 
 // runClaim runs one claim; its error ends the process.
@@ -245,6 +262,7 @@ func (c *Client) runClaim(ctx context.Context, g *generation, topic string, part
 	cl, err := c.newClaim(ctx, g, topic, partition)
 	if err == nil {
 		err = run(ctx, cl)
+		cl.lag.Set(0) // another process may show it now
 	}
 	switch class := classOf(err); {
 	case err == nil && ctx.Err() == nil:
@@ -252,28 +270,24 @@ func (c *Client) runClaim(ctx context.Context, g *generation, topic string, part
 	case err == nil, class == ended, class == lost:
 		return nil
 	}
-	c.metrics.errors.WithLabelValues(broken.String()).Inc()
+	c.Metrics.failed(broken)
 	return err
 }
 
 // newClaim reads the committed offset and compares it with the offsets of the partition.
 func (c *Client) newClaim(ctx context.Context, g *generation, topic string, partition int) (*claim, error) {
-	cl := &claim{generation: g, topic: topic, partition: partition, offset: -1, hard: g.hard}
+	cl := &claim{Topic: topic, Partition: partition, Offset: -1, Hard: g.hard, Generation: g, client: c, lag: c.Metrics.lag.WithLabelValues(topic, strconv.Itoa(partition))}
 	err := c.retry(ctx, "committed offset of group "+g.gen.GroupID, func(ctx context.Context) error {
-		r, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: g.gen.GroupID, Topics: map[string][]int{topic: {partition}}})
+		all, err := c.commits(ctx, g.gen.GroupID, map[string][]int{topic: {partition}})
 		if err != nil {
 			return err
 		}
-		if r.Error != nil {
-			return r.Error
+		at, ok := all[topicPartition{topic, partition}]
+		if !ok {
+			return fmt.Errorf("no committed offset of %s/%d in the answer", topic, partition)
 		}
-		for _, p := range r.Topics[topic] {
-			if p.Partition == partition {
-				cl.offset, cl.metadata = p.CommittedOffset, p.Metadata
-				return p.Error
-			}
-		}
-		return fmt.Errorf("no committed offset of %s/%d in the answer", topic, partition)
+		cl.Offset, cl.Metadata = at.CommittedOffset, at.Metadata
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -282,14 +296,14 @@ func (c *Client) newClaim(ctx context.Context, g *generation, topic string, part
 	if err != nil {
 		return nil, err
 	}
-	cl.end, cl.committed = end, cl.offset >= 0
 	switch {
-	case !cl.committed:
-		cl.offset = first
-	case cl.offset < first && c.topics[topic].Compact:
-		cl.offset = first
-	case cl.offset < first || cl.offset > end:
-		return nil, &OffsetError{Topic: topic, Partition: partition, Offset: cl.offset, First: first, End: end, Group: g.gen.GroupID}
+	case cl.Offset < 0: // none was committed
+		cl.Offset = first
+	case cl.Offset < first && c.topics[topic].Compact:
+		cl.Offset = first
+	case cl.Offset < first || cl.Offset > end:
+		return nil, &OffsetError{Topic: topic, Partition: partition, Offset: cl.Offset, First: first, End: end, Group: g.gen.GroupID}
 	}
+	cl.end, cl.next = end, cl.Offset
 	return cl, nil
 }

@@ -8,38 +8,38 @@ import (
 // health tracks what the probes of the process need: whether it has its partitions, with their state, and for how long
 // its oldest step has been in progress.
 type health struct {
-	mu         sync.Mutex
-	generation *generation // current one; nil while the process is no member of the group
-	opening    int         // claims of it whose state is not restored yet
-	steps      map[*step]struct{}
-	waits      int       // waits in progress for something unavailable
-	waited     time.Time // end of the last one
+	mu      sync.Mutex
+	member  any // the generation of the group that the process is a member of; nil while it is of none
+	opening int // claims of it whose state is not restored yet
+	steps   map[*step]struct{}
+	waits   int       // waits in progress for something unavailable
+	waited  time.Time // end of the last one
 }
 
 // step is a call that should end within minutes, unless something is unavailable.
 type step struct{ began time.Time }
 
 // joined notes a new generation with a number of claims.
-func (h *health) joined(g *generation, claims int) {
+func (h *health) joined(generation any, claims int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.generation, h.opening = g, claims
+	h.member, h.opening = generation, claims
 }
 
 // left notes the end of a generation.
-func (h *health) left(g *generation) {
+func (h *health) left(generation any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.generation == g {
-		h.generation = nil
+	if h.member == generation {
+		h.member = nil
 	}
 }
 
 // opened notes that a claim of a generation has its state.
-func (h *health) opened(g *generation) {
+func (h *health) opened(generation any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.generation == g {
+	if h.member == generation {
 		h.opening--
 	}
 }
@@ -48,7 +48,7 @@ func (h *health) opened(g *generation) {
 func (h *health) ready() float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.generation != nil && h.opening == 0 {
+	if h.member != nil && h.opening == 0 {
 		return 1
 	}
 	return 0

@@ -235,14 +235,11 @@ func (r *running) end() error {
 // committed is the offset that a group committed for a partition, and its metadata; -1 = none.
 func committed(t testing.TB, c *Client, stage, topic string, partition int) (int64, string) {
 	t.Helper()
-	cl, err := c.newClaim(within(t, 60*time.Second), &generation{client: c, gen: &kafka.Generation{GroupID: c.groupName(stage)}}, topic, partition)
+	all, err := c.stageCommits(within(t, 60*time.Second), stage, topic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !cl.committed {
-		return -1, cl.metadata
-	}
-	return cl.offset, cl.metadata
+	return all[partition].CommittedOffset, all[partition].Metadata
 }
 
 // roundTripper responds to fetches with the result of a function of the requested offset.

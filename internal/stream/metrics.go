@@ -8,6 +8,7 @@ import (
 
 // metrics of a process, which runs one stage. Labels are bounded: topics, partitions, classes.
 type metrics struct {
+	health
 	in, out, poison, void, skipped *prometheus.CounterVec
 	errors                         *prometheus.CounterVec
 	lag                            *prometheus.GaugeVec
@@ -17,7 +18,8 @@ type metrics struct {
 	generations                    prometheus.Counter
 }
 
-func newMetrics(reg prometheus.Registerer, h *health) (*metrics, error) {
+// newMetrics returns metrics that are registered, unless reg is nil.
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: name, Help: help}, labels)
 	}
@@ -51,10 +53,19 @@ func newMetrics(reg prometheus.Registerer, h *health) (*metrics, error) {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{m.in, m.out, m.poison, m.void, m.skipped, m.errors, m.lag, m.parked, m.waiting, m.handle, m.generations,
-		state("ready", "1 if the process is a member of its consumer group and the state of its partitions is restored.", h.ready),
-		state("busy_seconds", "Age of the oldest step in progress; 0 while something unavailable is waited for.", h.busy),
+		state("ready", "1 if the process is a member of its consumer group and the state of its partitions is restored.", m.ready),
+		state("busy_seconds", "Age of the oldest step in progress; 0 while something unavailable is waited for.", m.busy),
 	} {
 		errs = append(errs, reg.Register(c))
 	}
 	return m, errors.Join(errs...)
 }
+
+// wait notes the beginning (1) or the end (-1) of a wait for something unavailable.
+func (m *metrics) wait(n int) {
+	m.waiting.Add(float64(n))
+	m.health.wait(n)
+}
+
+// failed counts an error.
+func (m *metrics) failed(class class) { m.errors.WithLabelValues(class.String()).Inc() }

@@ -1,10 +1,8 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/segmentio/kafka-go"
 )
 
 // Parking: where a stage names the unit that a record belongs to (Stateless.Unit, its crawl), a record for which
@@ -27,37 +24,11 @@ const (
 	// maxParked bounds the parked records of a partition, some 30 bytes each. The partition waits when it is
 	// reached.
 	maxParked = 1 << 16
-	// maxMetadata bounds the metadata of a commit, bytes; brokers accept 4096.
-	maxMetadata = 3800
 	// parkedChunk is the number of parked records that are handled at a time.
 	parkedChunk = 64
 	// longestParkPause is the longest pause between two tries of a parked unit.
 	longestParkPause = 5 * time.Second
-	// maxNamed bounds the units that the metadata of a commit names.
-	maxNamed = 16
 )
-
-// Parked describes the records of a unit that wait for a missing object.
-type Parked struct {
-	// Unit is the crawl.
-	Unit string `json:"crawl"`
-	// Object is the missing object, Cause the error.
-	Object string    `json:"object"`
-	Cause  string    `json:"cause"`
-	Since  time.Time `json:"since"`
-	// Records that wait.
-	Records int `json:"records"`
-	// Offsets of the records, in base 36: the first, and then the differences.
-	Offsets string `json:"offsets,omitempty"`
-}
-
-// parkedMetadata is the metadata of a commit of a claim with parked records.
-type parkedMetadata struct {
-	// High is the offset after the last record that was completed or parked. 0: the lists did not fit, and the records
-	// after the committed offset are handled once more.
-	High   int64    `json:"high,omitempty"`
-	Parked []Parked `json:"parked"`
-}
 
 // parking are the parked records of a claim.
 type parking struct {
@@ -87,7 +58,7 @@ func (p *parking) restore(committed int64, metadata string) (next int64, err err
 	if metadata == "" {
 		return committed, nil
 	}
-	var m parkedMetadata
+	var m ParkedCommit
 	if err := json.Unmarshal([]byte(metadata), &m); err != nil {
 		return 0, fmt.Errorf("commit metadata %q: %w", metadata, err)
 	}
@@ -153,7 +124,7 @@ func (p *parking) park(unit string, offset int64, cause error) (first bool) {
 		p.units[unit] = u
 	}
 	if cause != nil {
-		u.because(cause)
+		u.Because(cause)
 	}
 	u.offsets = append(u.offsets, offset)
 	p.count++
@@ -164,13 +135,6 @@ func (p *parking) park(unit string, offset int64, cause error) (first bool) {
 	return first
 }
 
-func (u *parkedUnit) because(cause error) {
-	u.Cause, u.Object = cause.Error(), ""
-	if m := (*missing)(nil); errors.As(cause, &m) {
-		u.Object, u.Cause = m.object, m.err.Error()
-	}
-}
-
 // point returns what to commit: the first parked offset, or the end of what was completed, and the
 // metadata.
 func (p *parking) point() (low int64, metadata string) {
@@ -178,42 +142,15 @@ func (p *parking) point() (low int64, metadata string) {
 	if p.count == 0 {
 		return low, ""
 	}
-	m := parkedMetadata{High: p.high}
+	m := ParkedCommit{High: p.high}
 	for _, unit := range slices.Sorted(maps.Keys(p.units)) {
 		u := p.units[unit]
 		low = min(low, u.offsets[0])
 		x := u.Parked
 		x.Records, x.Offsets = len(u.offsets), formatOffsets(u.offsets)
-		x.Cause, x.Object = short(x.Cause), short(x.Object)
 		m.Parked = append(m.Parked, x)
 	}
 	return low, m.String()
-}
-
-// String returns the metadata as it is committed, without offsets, or without some crawls, where it would be
-// too long.
-func (m *parkedMetadata) String() string {
-	b, err := json.Marshal(m)
-	if err == nil && len(b) <= maxMetadata {
-		return string(b)
-	}
-	m.High, m.Parked = 0, m.Parked[:min(len(m.Parked), maxNamed)]
-	for i := range m.Parked {
-		m.Parked[i].Offsets = ""
-	}
-	for b, err = json.Marshal(m); err == nil && len(b) > maxMetadata; b, err = json.Marshal(m) {
-		m.Parked = m.Parked[:len(m.Parked)-1]
-	}
-	return string(b)
-}
-
-// short truncates a text for the metadata of a commit.
-func short(s string) string {
-	s = strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "?")
-	if r := []rune(s); len(r) > 160 {
-		return string(r[:159]) + "…"
-	}
-	return s
 }
 
 // due returns a unit to be tried now, with its first records, or else the time to wait.
@@ -240,7 +177,7 @@ func (p *parking) later(unit string, cause error) (log bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	u, now := p.units[unit], time.Now()
-	u.because(cause)
+	u.Because(cause)
 	u.next = now.Add(u.pause)
 	u.pause = min(2*u.pause, longestParkPause)
 	if log = now.Sub(u.logged) >= logPause; log {
@@ -272,7 +209,7 @@ func (p *parking) show(g *prometheus.GaugeVec, topic, partition string) {
 	p.shown = p.count > 0
 	g.DeletePartialMatch(prometheus.Labels{"topic": topic, "partition": partition})
 	for _, u := range p.units {
-		g.WithLabelValues(topic, partition, u.Unit, short(u.Object)).Set(float64(len(u.offsets)))
+		g.WithLabelValues(topic, partition, u.Unit, u.Object).Set(float64(len(u.offsets)))
 	}
 }
 
@@ -319,14 +256,14 @@ func (s *statelessClaim) retryParked(ctx context.Context, unit string, offsets [
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		n = i
 	}
-	if _, err := s.client.Produce(s.claim.hard, slices.Concat(outs[:n]...)); err != nil {
+	if _, err := s.client.Produce(s.claim.Hard, slices.Concat(outs[:n]...)); err != nil {
 		return err
 	}
 	Failpoint("acked-before-commit")
 	over := s.park.done(unit, n)
 	s.commit(0)
 	if over {
-		s.client.log.Info("resumed", "topic", s.claim.topic, "partition", s.claim.partition, "crawl", unit)
+		s.client.Log.Info("resumed", "topic", s.claim.Topic, "partition", s.claim.Partition, "crawl", unit)
 	}
 	if n < len(offsets) {
 		return s.stillParked(unit, errs[n])
@@ -337,12 +274,12 @@ func (s *statelessClaim) retryParked(ctx context.Context, unit string, offsets [
 // stillParked postpones the next try if err reports a missing object; other errors are returned.
 func (s *statelessClaim) stillParked(unit string, err error) error {
 	class := classOf(err)
-	s.client.metrics.errors.WithLabelValues(class.String()).Inc()
+	s.client.Metrics.failed(class)
 	if class != unavailable {
 		return err
 	}
 	if s.park.later(unit, err) {
-		s.client.log.Warn("parked", "topic", s.claim.topic, "partition", s.claim.partition, "crawl", unit, "cause", err)
+		s.client.Log.Warn("parked", "topic", s.claim.Topic, "partition", s.claim.Partition, "crawl", unit, "cause", err)
 	}
 	s.commit(0)
 	return nil
@@ -352,7 +289,7 @@ func (s *statelessClaim) stillParked(unit string, err error) error {
 // is poison, because the topic will soon delete it.
 func (s *statelessClaim) handleParked(ctx context.Context, offset int64) (outs []Out, err error) {
 	var r *Record
-	err = s.client.Read(ctx, s.claim.topic, s.claim.partition, offset, offset+1, func(x Record) error {
+	err = s.client.Read(ctx, s.claim.Topic, s.claim.Partition, offset, offset+1, func(x Record) error {
 		r = &x
 		return nil
 	})
@@ -360,19 +297,19 @@ func (s *statelessClaim) handleParked(ctx context.Context, offset int64) (outs [
 		return nil, err
 	}
 	if r == nil {
-		return nil, Broken(fmt.Errorf("%s/%d holds no record at offset %d, which was parked", s.claim.topic, s.claim.partition, offset))
+		return nil, Broken(fmt.Errorf("%s/%d holds no record at offset %d, which was parked", s.claim.Topic, s.claim.Partition, offset))
 	}
 	if err := s.worker(ctx); err != nil {
 		return nil, err
 	}
-	outs, cause, err := s.stage.apply(s.claim.hard, *r, s.client.checkSizes)
+	outs, cause, err := s.stage.apply(s.claim.Hard, *r, s.client.CheckSizes)
 	<-s.workers
-	if retention := s.client.topics[r.Topic].Retention; classOf(err) == unavailable && retention > 0 && time.Since(r.Time) > retention/2 {
+	if retention := s.client.Retention(r.Topic); classOf(err) == unavailable && retention > 0 && time.Since(r.Time) > retention/2 {
 		cause = fmt.Errorf("parked for half of the retention of %s: %w", r.Topic, err)
 		outs, err = poisoned(s.stage.Stage, s.stage.Poison, *r, cause, 1)
 	}
 	if cause != nil && err == nil {
-		s.client.notePoison(r, cause)
+		s.client.NotePoison(r, cause)
 	}
 	return outs, err
 }
@@ -383,62 +320,9 @@ func (s *statelessClaim) commit(next int64) {
 	s.park.mu.Lock()
 	s.park.high = max(s.park.high, next)
 	low, metadata := s.park.point()
-	s.claim.commit(low, metadata)
+	s.claim.Commit(low, metadata)
 	s.park.mu.Unlock()
 	if s.stage.Unit != nil {
-		s.park.show(s.client.metrics.parked, s.claim.topic, strconv.Itoa(s.claim.partition))
+		s.park.show(s.client.Metrics.parked, s.claim.Topic, strconv.Itoa(s.claim.Partition))
 	}
-}
-
-// Parked returns the parked units of a stage in all partitions of an input topic, as read from its
-// commits.
-func (c *Client) Parked(ctx context.Context, stage, topic string) (list []Parked, err error) {
-	n, err := c.Partitions(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	byUnit := make(map[string]*Parked)
-	err = c.retry(ctx, "commits of group "+c.groupName(stage), func(ctx context.Context) error {
-		clear(byUnit)
-		r, err := c.kafka.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: c.groupName(stage), Topics: map[string][]int{topic: all}})
-		if err != nil {
-			return err
-		}
-		if errors.Is(r.Error, kafka.GroupIdNotFound) {
-			return nil // the stage has never run
-		}
-		if r.Error != nil {
-			return r.Error
-		}
-		for _, p := range r.Topics[topic] {
-			if p.Error != nil {
-				return p.Error
-			}
-			var m parkedMetadata
-			if p.Metadata == "" || json.Unmarshal([]byte(p.Metadata), &m) != nil {
-				continue
-			}
-			for _, x := range m.Parked {
-				x.Offsets = ""
-				if y := byUnit[x.Unit]; y == nil {
-					byUnit[x.Unit] = &x
-				} else {
-					y.Records += x.Records
-					if x.Since.Before(y.Since) {
-						y.Since = x.Since
-					}
-				}
-			}
-		}
-		return nil
-	})
-	for _, x := range byUnit {
-		list = append(list, *x)
-	}
-	slices.SortFunc(list, func(a, b Parked) int { return cmp.Compare(a.Unit, b.Unit) })
-	return list, err
 }

@@ -123,7 +123,7 @@ func TestAMissingObjectParksItsCrawlOnly(t *testing.T) {
 	if !strings.Contains(l.String(), "msg=parked") || !strings.Contains(l.String(), "crawl=a") || !strings.Contains(l.String(), "critic of a") {
 		t.Errorf("the log does not name the crawl and the object:\n%s", l)
 	}
-	if got := gauge(mc.metrics.parked.WithLabelValues(in, "0", "a", "critic of a")); got != n {
+	if got := gauge(mc.Metrics.parked.WithLabelValues(in, "0", "a", "critic of a")); got != n {
 		t.Errorf("the metric shows %v parked records, want %d", got, n)
 	}
 	if err := r.end(); err != nil {

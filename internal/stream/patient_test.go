@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"forager/internal/platform/pipeline"
 	"forager/internal/stream/state"
 )
 
@@ -113,11 +114,12 @@ func (f *smallFile) SyncData() error { return f.Sync() }
 // patientClient returns a client that can only wait and log it.
 func patientClient(t *testing.T, log io.Writer) *Client {
 	t.Helper()
-	m, err := newMetrics(nil, new(health))
+	c, err := Dial(pipeline.Kafka{Brokers: []string{"127.0.0.1:1"}}, nil, slog.New(slog.NewTextHandler(log, nil)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Client{log: slog.New(slog.NewTextHandler(log, nil)), metrics: m, health: new(health)}
+	t.Cleanup(c.Close)
+	return c
 }
 
 // A store whose disk is full again and again, at whatever write, waits each time, and holds in
@@ -125,7 +127,7 @@ func patientClient(t *testing.T, log io.Writer) *Client {
 func TestStoreWaitsForSpace(t *testing.T) {
 	var log bytes.Buffer
 	disk := newSmallDisk(1)
-	fs := patientClient(t, &log).patientFS(disk)
+	fs := patientFS(patientClient(t, &log), disk)
 	stop, stopped := make(chan struct{}), make(chan int)
 	go func() { // free space as soon as it is needed
 		n := 0
@@ -175,7 +177,7 @@ func TestStoreWaitsForSpace(t *testing.T) {
 // A wait is logged with its reason and its length.
 func TestWaitForSpaceIsReported(t *testing.T) {
 	var log bytes.Buffer
-	p := patientClient(t, &log).patientFS(vfs.NewMem())
+	p := patientFS(patientClient(t, &log), vfs.NewMem())
 	tries := 0
 	err := p.WhenSpace("state/p3/000007.log", func() error {
 		if tries++; tries < 5 {

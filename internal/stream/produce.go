@@ -21,18 +21,21 @@ const (
 	maxBatchRecords = 2000
 )
 
-type produceLimit struct{ bytes *semaphore.Weighted }
-
-func newProduceLimit() produceLimit { return produceLimit{semaphore.NewWeighted(maxProducing)} }
-
-// lane is a partition, in which messages keep their order. At most one batch of a lane is in
-// flight; messages that come meanwhile form the next one. So no message waits for others, and
-// batches still grow with the load.
-type lane struct {
-	topic     string
-	partition int
+// producer writes messages.
+type producer struct {
+	*cluster
+	inFlight *semaphore.Weighted // bytes of messages in flight
+	mu       sync.Mutex
+	lanes    map[topicPartition]*laneQueue
 }
 
+func newProducer(c *cluster) *producer {
+	return &producer{cluster: c, inFlight: semaphore.NewWeighted(maxProducing), lanes: make(map[topicPartition]*laneQueue)}
+}
+
+// laneQueue is the queue of a lane, which is a partition to which messages are written in their order. At most one batch of a
+// lane is in flight; messages that come meanwhile form the next one. So no message waits for others, and
+// batches still grow with the load.
 type laneQueue struct {
 	// filled signals that the queue may have messages.
 	filled chan struct{}
@@ -70,27 +73,27 @@ func (c *produceCall) finish(n int64, err error) {
 // between calls that follow one another. While the broker is unavailable it waits and tries again,
 // which may write a message twice. When ctx ends first, each message may or may not be written. A
 // message larger than its topic accepts is a *SizeError; then no message of the call is written.
-func (c *Client) Produce(ctx context.Context, outs []Out) ([]Position, error) {
-	return c.produceWithin(ctx, outs, 0)
+func (pr *producer) Produce(ctx context.Context, outs []Out) ([]Position, error) {
+	return pr.ProduceWithin(ctx, outs, 0)
 }
 
-// produceWithin is Produce for messages that may wait for others of their partition for the given
+// ProduceWithin is Produce for messages that may wait for others of their partition for the given
 // time.
-func (c *Client) produceWithin(ctx context.Context, outs []Out, linger time.Duration) ([]Position, error) {
+func (pr *producer) ProduceWithin(ctx context.Context, outs []Out, linger time.Duration) ([]Position, error) {
 	if len(outs) == 0 {
 		return nil, nil
 	}
-	if err := c.checkSizes(outs); err != nil {
+	if err := pr.CheckSizes(outs); err != nil {
 		return nil, err
 	}
 	positions := make([]Position, len(outs))
 	call := &produceCall{ctx: ctx, done: make(chan struct{})}
 	call.left.Store(int64(len(outs)))
-	lanes := map[lane][]*pending{}
+	lanes := map[topicPartition][]*pending{}
 	var total int64
 	for i := range outs {
 		o := &outs[i]
-		n, err := c.Partitions(ctx, o.Topic)
+		n, err := pr.Partitions(ctx, o.Topic)
 		if err != nil {
 			return nil, err
 		}
@@ -101,16 +104,16 @@ func (c *Client) produceWithin(ctx context.Context, outs []Out, linger time.Dura
 		positions[i].Partition = p
 		size := o.size()
 		total += int64(size)
-		key := lane{o.Topic, p}
+		key := topicPartition{o.Topic, p}
 		lanes[key] = append(lanes[key], &pending{call: call, out: o, pos: &positions[i], size: size})
 	}
 	total = min(total, maxProducing)
-	if err := c.produce.bytes.Acquire(ctx, total); err != nil {
+	if err := pr.inFlight.Acquire(ctx, total); err != nil {
 		return nil, fmt.Errorf("waiting for messages on their way: %w", err)
 	}
-	defer c.produce.bytes.Release(total)
+	defer pr.inFlight.Release(total)
 	for key, ps := range lanes {
-		if err := c.enqueue(key, ps, linger); err != nil {
+		if err := pr.enqueue(key, ps, linger); err != nil {
 			return nil, err
 		}
 	}
@@ -118,8 +121,8 @@ func (c *Client) produceWithin(ctx context.Context, outs []Out, linger time.Dura
 	case <-call.done:
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-c.life.Done():
-		return nil, context.Cause(c.life)
+	case <-pr.life.Done():
+		return nil, context.Cause(pr.life)
 	}
 	if call.err != nil {
 		return nil, call.err
@@ -127,27 +130,29 @@ func (c *Client) produceWithin(ctx context.Context, outs []Out, linger time.Dura
 	return positions, nil
 }
 
-// checkSizes returns a *SizeError for the first message that its topic would refuse.
-func (c *Client) checkSizes(outs []Out) error {
+// CheckSizes returns a *SizeError for the first message that its topic would refuse.
+func (pr *producer) CheckSizes(outs []Out) error {
 	for i := range outs {
-		if size, limit := outs[i].size(), c.maxMessage(outs[i].Topic); size > limit {
+		if size, limit := outs[i].size(), pr.maxMessage(outs[i].Topic); size > limit {
 			return &SizeError{Topic: outs[i].Topic, Size: size, Max: limit}
 		}
 	}
 	return nil
 }
 
-func (c *Client) enqueue(key lane, ps []*pending, linger time.Duration) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.life.Err() != nil {
-		return context.Cause(c.life)
+func (pr *producer) enqueue(key topicPartition, ps []*pending, linger time.Duration) error {
+	pr.mu.Lock()
+	defer pr.mu.Unlock()
+	if pr.life.Err() != nil {
+		return context.Cause(pr.life)
 	}
-	q := c.lanes[key]
+	q := pr.lanes[key]
 	if q == nil {
 		q = &laneQueue{filled: make(chan struct{}, 1)}
-		c.lanes[key] = q
-		c.running.Go(func() { c.runLane(key, q) })
+		if err := pr.start(func() { pr.runLane(key, q) }); err != nil {
+			return err
+		}
+		pr.lanes[key] = q
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,7 +168,7 @@ func (c *Client) enqueue(key lane, ps []*pending, linger time.Duration) error {
 }
 
 // linger waits for more messages of a queue, unless the client is closed.
-func (c *Client) linger(q *laneQueue) {
+func (pr *producer) linger(q *laneQueue) {
 	q.mu.Lock()
 	d := q.linger
 	if len(q.queue) == 0 {
@@ -177,7 +182,7 @@ func (c *Client) linger(q *laneQueue) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-c.life.Done():
+	case <-pr.life.Done():
 	}
 }
 
@@ -208,52 +213,52 @@ func (q *laneQueue) next(maxBytes int) []*pending {
 
 // runLane sends what the queue holds until the client is closed. (A new goroutine for each batch
 // would have to grow its stack each time.)
-func (c *Client) runLane(key lane, q *laneQueue) {
-	limit := min(maxBatchBytes, c.maxMessage(key.topic)-recordOverhead)
+func (pr *producer) runLane(key topicPartition, q *laneQueue) {
+	limit := min(maxBatchBytes, pr.maxMessage(key.topic)-recordOverhead)
 	for open := true; open; {
 		select {
 		case <-q.filled:
-		case <-c.life.Done():
+		case <-pr.life.Done():
 			open = false // fail the queued messages
 		}
 		for {
-			c.linger(q)
+			pr.linger(q)
 			batch := q.next(limit)
 			if len(batch) == 0 {
 				break
 			}
-			c.send(key, batch)
+			pr.send(key, batch)
 		}
 	}
 }
 
 // send writes a batch; it returns when every message of it is settled.
-func (c *Client) send(key lane, batch []*pending) {
-	w := waiting{client: c, what: func() string { return fmt.Sprintf("the broker to take messages for %s/%d", key.topic, key.partition) }}
-	defer w.over()
+func (pr *producer) send(key topicPartition, batch []*pending) {
+	w := pr.Waiting(func() string { return fmt.Sprintf("the broker to take messages for %s/%d", key.topic, key.partition) })
+	defer w.Over()
 	for {
-		base, err := c.sendOnce(key, batch)
+		base, err := pr.sendOnce(key, batch)
 		if err == nil {
 			for i, p := range batch {
 				p.pos.Offset = base + int64(i)
 				p.call.finish(1, nil)
 			}
-			c.metrics.out.WithLabelValues(key.topic).Add(float64(len(batch)))
+			pr.Metrics.out.WithLabelValues(key.topic).Add(float64(len(batch)))
 			return
 		}
-		class := c.failed(err)
-		c.metrics.errors.WithLabelValues(class.String()).Inc()
+		class := pr.failed(err)
+		pr.Metrics.failed(class)
 		if class == broken {
 			if len(batch) > 1 { // one of them may be the cause: send them one by one
 				for i := range batch {
-					c.send(key, batch[i:i+1])
+					pr.send(key, batch[i:i+1])
 				}
 				return
 			}
 			batch[0].call.finish(1, Broken(fmt.Errorf("write to %s/%d: %w", key.topic, key.partition, err)))
 			return
 		}
-		if werr := w.wait(context.Background(), err); werr != nil { // the client was closed
+		if werr := w.Wait(context.Background(), err); werr != nil { // the client was closed
 			for _, p := range batch {
 				p.call.finish(1, werr)
 			}
@@ -273,7 +278,7 @@ func (c *Client) send(key lane, batch []*pending) {
 	}
 }
 
-func (c *Client) sendOnce(key lane, batch []*pending) (base int64, err error) {
+func (pr *producer) sendOnce(key topicPartition, batch []*pending) (base int64, err error) {
 	records := make([]kafka.Record, len(batch))
 	now := time.Now()
 	for i, p := range batch {
@@ -285,7 +290,7 @@ func (c *Client) sendOnce(key lane, batch []*pending) (base int64, err error) {
 			records[i].Value = kafka.NewBytes(p.out.Value)
 		}
 	}
-	r, err := c.kafka.Produce(c.life, &kafka.ProduceRequest{
+	r, err := pr.kafka.Produce(pr.life, &kafka.ProduceRequest{
 		Topic: key.topic, Partition: key.partition, RequiredAcks: kafka.RequireAll,
 		Compression: codec, Records: kafka.NewRecordReader(records...),
 	})

@@ -43,13 +43,16 @@ type source struct {
 // endless is the end of a source that is read without end.
 const endless = math.MaxInt64
 
+// reader reads partitions without a consumer group.
+type reader struct{ *cluster }
+
 // Read calls f for each record of a partition with from <= offset < to, in order. Offsets that the
 // partition does not have are an *OffsetError. An error of f ends the read and is returned.
-func (c *Client) Read(ctx context.Context, topic string, partition int, from, to int64, f func(Record) error) error {
+func (rd *reader) Read(ctx context.Context, topic string, partition int, from, to int64, f func(Record) error) error {
 	if from >= to {
 		return nil
 	}
-	first, end, err := c.Offsets(ctx, topic, partition)
+	first, end, err := rd.Offsets(ctx, topic, partition)
 	if err != nil {
 		return err
 	}
@@ -58,7 +61,7 @@ func (c *Client) Read(ctx context.Context, topic string, partition int, from, to
 			return &OffsetError{Topic: topic, Partition: partition, Offset: at, First: first, End: end}
 		}
 	}
-	return c.consume(ctx, source{topic: topic, partition: partition, from: from, to: to}, func(ch chunk) error {
+	return rd.consume(ctx, source{topic: topic, partition: partition, from: from, to: to}, func(ch chunk) error {
 		for _, r := range ch.records {
 			if err := r.checkVersion(); err != nil {
 				return err
@@ -73,13 +76,13 @@ func (c *Client) Read(ctx context.Context, topic string, partition int, from, to
 
 // consume calls f for each chunk of the source until its end, an error of f or the end of ctx. The
 // next chunk is fetched while f works.
-func (c *Client) consume(ctx context.Context, s source, f func(chunk) error) error {
+func (rd *reader) consume(ctx context.Context, s source, f func(chunk) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	chunks := make(chan chunk)
 	fetched := make(chan error, 1)
 	go func() {
 		defer close(chunks)
-		fetched <- c.fetchAll(ctx, s, chunks)
+		fetched <- rd.fetchAll(ctx, s, chunks)
 	}()
 	var err error
 	for ch := range chunks {
@@ -94,23 +97,23 @@ func (c *Client) consume(ctx context.Context, s source, f func(chunk) error) err
 	return err
 }
 
-func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) error {
+func (rd *reader) fetchAll(ctx context.Context, s source, chunks chan<- chunk) error {
 	maxBytes := int64(fetchBytes)
-	w := waiting{client: c, what: func() string { return fmt.Sprintf("records of %s/%d", s.topic, s.partition) }}
-	defer w.over()
+	w := rd.Waiting(func() string { return fmt.Sprintf("records of %s/%d", s.topic, s.partition) })
+	defer w.Over()
 	for s.from < s.to {
-		ch, err := c.fetch(ctx, s, maxBytes)
-		switch class := c.failed(err); {
+		ch, err := rd.fetch(ctx, s, maxBytes)
+		switch class := rd.failed(err); {
 		case err == nil:
-			w.over()
+			w.Over()
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, kafka.OffsetOutOfRange):
-			first, end, err := c.Offsets(ctx, s.topic, s.partition)
+			first, end, err := rd.Offsets(ctx, s.topic, s.partition)
 			if err != nil {
 				return err
 			}
-			if s.from < first && c.topics[s.topic].Compact {
+			if s.from < first && rd.topics[s.topic].Compact {
 				s.from = first // what compaction removed has a newer record
 				continue
 			}
@@ -121,8 +124,8 @@ func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) er
 		case class == broken:
 			return Broken(fmt.Errorf("read %s/%d: %w", s.topic, s.partition, err))
 		default:
-			c.metrics.errors.WithLabelValues(class.String()).Inc()
-			if err := w.wait(ctx, err); err != nil {
+			rd.Metrics.failed(class)
+			if err := w.Wait(ctx, err); err != nil {
 				return err
 			}
 			continue
@@ -148,8 +151,8 @@ func (c *Client) fetchAll(ctx context.Context, s source, chunks chan<- chunk) er
 }
 
 // fetch makes one request.
-func (c *Client) fetch(ctx context.Context, s source, maxBytes int64) (chunk, error) {
-	r, err := c.kafka.Fetch(ctx, &kafka.FetchRequest{
+func (rd *reader) fetch(ctx context.Context, s source, maxBytes int64) (chunk, error) {
+	r, err := rd.kafka.Fetch(ctx, &kafka.FetchRequest{
 		Topic: s.topic, Partition: s.partition, Offset: s.from,
 		MinBytes: max(1, s.least), MaxBytes: max(maxBytes, s.least), MaxWait: cmp.Or(s.wait, fetchWait),
 	})

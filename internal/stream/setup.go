@@ -13,6 +13,9 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
+// admin looks at topics and at the commits of groups, and changes them.
+type admin struct{ *cluster }
+
 // Difference is a setting of a topic that differs from pipeline.yaml.
 type Difference struct {
 	Setting string `json:"setting"` // "partitions", "cleanup.policy", "retention.ms", "max.message.bytes"
@@ -51,22 +54,22 @@ func (s TopicState) String() string {
 
 // Setup creates the topics of pipeline.yaml that do not exist, and compares the others. It may
 // be called again at any time. States are sorted by topic.
-func (c *Client) Setup(ctx context.Context) ([]TopicState, error) {
-	states, err := c.Check(ctx)
+func (a *admin) Setup(ctx context.Context) ([]TopicState, error) {
+	states, err := a.Check(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var create []kafka.TopicConfig
 	for _, s := range states {
 		if s.Missing {
-			create = append(create, c.topicConfig(s.Topic))
+			create = append(create, a.topicConfig(s.Topic))
 		}
 	}
 	if len(create) == 0 {
 		return states, nil
 	}
-	err = c.retry(ctx, "the broker to create topics", func(ctx context.Context) error {
-		r, err := c.kafka.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: create})
+	err = a.retry(ctx, "the broker to create topics", func(ctx context.Context) error {
+		r, err := a.kafka.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: create})
 		if err != nil {
 			return err
 		}
@@ -84,11 +87,11 @@ func (c *Client) Setup(ctx context.Context) ([]TopicState, error) {
 	created := map[string]bool{}
 	for _, t := range create {
 		created[t.Topic] = true
-		if _, err := c.Partitions(ctx, t.Topic); err != nil { // wait until it can be used
+		if _, err := a.Partitions(ctx, t.Topic); err != nil { // wait until it can be used
 			return nil, err
 		}
 	}
-	if states, err = c.Check(ctx); err != nil {
+	if states, err = a.Check(ctx); err != nil {
 		return nil, err
 	}
 	for i := range states {
@@ -98,14 +101,14 @@ func (c *Client) Setup(ctx context.Context) ([]TopicState, error) {
 }
 
 // Check compares the topics of pipeline.yaml with the broker's and changes nothing.
-func (c *Client) Check(ctx context.Context) ([]TopicState, error) {
-	names := slices.Sorted(maps.Keys(c.topics))
+func (a *admin) Check(ctx context.Context) ([]TopicState, error) {
+	names := slices.Sorted(maps.Keys(a.topics))
 	if len(names) == 0 {
 		return nil, nil
 	}
 	var states []TopicState
-	err := c.retry(ctx, "the broker's topics", func(ctx context.Context) (err error) {
-		states, err = c.compareTopics(ctx, names)
+	err := a.retry(ctx, "the broker's topics", func(ctx context.Context) (err error) {
+		states, err = a.compareTopics(ctx, names)
 		return err
 	})
 	if err != nil {
@@ -114,8 +117,8 @@ func (c *Client) Check(ctx context.Context) ([]TopicState, error) {
 	return states, nil
 }
 
-func (c *Client) compareTopics(ctx context.Context, names []string) ([]TopicState, error) {
-	meta, err := c.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
+func (a *admin) compareTopics(ctx context.Context, names []string) ([]TopicState, error) {
+	meta, err := a.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
 	if err != nil {
 		return nil, err
 	}
@@ -128,14 +131,14 @@ func (c *Client) compareTopics(ctx context.Context, names []string) ([]TopicStat
 			return nil, fmt.Errorf("topic %s: %w", t.Name, t.Error)
 		}
 	}
-	settings, err := c.describe(ctx, slices.Sorted(maps.Keys(have)))
+	settings, err := a.describe(ctx, slices.Sorted(maps.Keys(have)))
 	if err != nil {
 		return nil, err
 	}
 	states := make([]TopicState, 0, len(names))
 	for _, name := range names {
 		s := TopicState{Topic: name}
-		want := c.topicConfig(name)
+		want := a.topicConfig(name)
 		n, ok := have[name]
 		switch {
 		case !ok:
@@ -154,7 +157,7 @@ func (c *Client) compareTopics(ctx context.Context, names []string) ([]TopicStat
 }
 
 // describe returns the settings of topics, by topic and name of the setting.
-func (c *Client) describe(ctx context.Context, topics []string) (map[string]map[string]string, error) {
+func (a *admin) describe(ctx context.Context, topics []string) (map[string]map[string]string, error) {
 	if len(topics) == 0 {
 		return nil, nil
 	}
@@ -162,7 +165,7 @@ func (c *Client) describe(ctx context.Context, topics []string) (map[string]map[
 	for _, t := range topics {
 		req.Resources = append(req.Resources, kafka.DescribeConfigRequestResource{ResourceType: kafka.ResourceTypeTopic, ResourceName: t})
 	}
-	r, err := c.kafka.DescribeConfigs(ctx, req)
+	r, err := a.kafka.DescribeConfigs(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +184,8 @@ func (c *Client) describe(ctx context.Context, topics []string) (map[string]map[
 }
 
 // topicConfig returns the configuration of a topic by pipeline.yaml.
-func (c *Client) topicConfig(name string) kafka.TopicConfig {
-	t := c.topics[name]
+func (a *admin) topicConfig(name string) kafka.TopicConfig {
+	t := a.topics[name]
 	policy, retention := "delete", int64(-1)
 	if t.Compact {
 		policy = "compact"
@@ -190,10 +193,10 @@ func (c *Client) topicConfig(name string) kafka.TopicConfig {
 		retention = int64(t.Retention / time.Millisecond)
 	}
 	return kafka.TopicConfig{
-		Topic: name, NumPartitions: t.Partitions, ReplicationFactor: max(c.cfg.Replication, 1),
+		Topic: name, NumPartitions: t.Partitions, ReplicationFactor: max(a.cfg.Replication, 1),
 		ConfigEntries: []kafka.ConfigEntry{
 			{ConfigName: "cleanup.policy", ConfigValue: policy},
-			{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(c.maxMessage(name))},
+			{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(a.maxMessage(name))},
 			{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(retention, 10)},
 		},
 	}

@@ -73,7 +73,7 @@ func (s Stateful) Run(ctx context.Context, c *Client, dir string) error {
 	return c.runGroup(ctx, s.Stage, []string{s.Input}, func(ctx context.Context, cl *claim) error {
 		run := &statefulClaim{
 			client: c, stage: &s, claim: cl, dir: dir, cache: cache,
-			lag: c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)), faults: newFaults(),
+			faults: newFaults(),
 		}
 		return run.run(ctx)
 	})
@@ -85,7 +85,6 @@ type statefulClaim struct {
 	claim  *claim
 	dir    string
 	cache  *state.Cache
-	lag    interface{ Set(float64) }
 	faults *faults
 	end    int64 // end of the input, as of the last fetch
 }
@@ -94,11 +93,10 @@ type statefulClaim struct {
 // unavailable to its Processor, and when another owner's claim followed its own: while the
 // generation lasts the partition belongs to this process, which must have the last claim.
 func (s *statefulClaim) run(ctx context.Context) error {
-	defer s.lag.Set(0) // another process may report it now
-	w := waiting{client: s.client, what: func() string { return fmt.Sprintf("what the state of %s/%d needs", s.claim.topic, s.claim.partition) }}
-	defer w.over()
+	w := s.client.Waiting(func() string { return fmt.Sprintf("what the state of %s/%d needs", s.claim.Topic, s.claim.Partition) })
+	defer w.Over()
 	for superseded := 0; ; {
-		err := s.own(ctx, w.over)
+		err := s.own(ctx, w.Over)
 		class := classOf(err)
 		if errors.Is(err, errResume) {
 			s.faults = newFaults()
@@ -107,19 +105,19 @@ func (s *statefulClaim) run(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil && (class == ended || class == lost || class == unavailable) {
 			return nil
 		}
-		s.client.metrics.errors.WithLabelValues(class.String()).Inc()
+		s.client.Metrics.failed(class)
 		switch {
 		case class == unavailable:
-			if err := w.wait(ctx, err); err != nil {
+			if err := w.Wait(ctx, err); err != nil {
 				return nil
 			}
 		case errors.Is(err, ErrSuperseded):
-			s.client.log.Warn("superseded", "stage", s.stage.Stage, "partition", s.claim.partition, "error", err)
+			s.client.Log.Warn("superseded", "stage", s.stage.Stage, "partition", s.claim.Partition, "error", err)
 			if superseded++; superseded >= mostSuperseded {
 				return Broken(fmt.Errorf("%w, %d times while the group gave the partition to this process: does another deployment use the same topics with another group?", err, superseded))
 			}
 			// If the generation is over, ctx ends within a session timeout.
-			timer := time.NewTimer(s.client.cfg.SessionTimeout)
+			timer := time.NewTimer(s.client.SessionTimeout())
 			select {
 			case <-ctx.Done():
 				timer.Stop()
@@ -135,7 +133,7 @@ func (s *statefulClaim) run(ctx context.Context) error {
 				return Broken(err)
 			}
 			decision, ok := s.faults.note(x)
-			s.client.log.Error("fault", "stage", s.stage.Stage, "partition", s.claim.partition, "records", len(x.records), "decision", decision, "error", err)
+			s.client.Log.Error("fault", "stage", s.stage.Stage, "partition", s.claim.Partition, "records", len(x.records), "decision", decision, "error", err)
 			if !ok {
 				return Broken(err) // the record or crawl at fault is not known
 			}
@@ -164,12 +162,12 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 	}
 	_, statErr := os.Stat(filepath.Join(s.dir, AcceptLossFile))
 	owner := NewOwner(OwnerOptions{
-		Stage: s.stage.Stage, Input: s.stage.Input, Partition: s.claim.partition, Log: s.stage.Log,
-		Broker: s.client, Store: store, AcceptLoss: statErr == nil, Logger: s.client.log,
+		Stage: s.stage.Stage, Input: s.stage.Input, Partition: s.claim.Partition, Log: s.stage.Log,
+		Broker: s.client, Store: store, AcceptLoss: statErr == nil, Logger: s.client.Log,
 		Open: func(epoch uint64) (Processor, error) {
-			return s.stage.Open(s.claim.partition, epoch, store)
+			return s.stage.Open(s.claim.Partition, epoch, store)
 		},
-		Poison: s.client.notePoison, Letters: schemas.TopicDeadLetter, Skip: s.faults.skip,
+		Poison: s.client.NotePoison, Letters: schemas.TopicDeadLetter, Skip: s.faults.skip,
 	})
 	if err := owner.Start(ctx, time.Now()); err != nil {
 		return err
@@ -178,7 +176,7 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 	defer stop()
 	chunks := make(chan chunk)
 	read := make(chan error, 1)
-	from := source{topic: s.stage.Input, partition: s.claim.partition, from: owner.Next(), to: endless}
+	from := source{topic: s.stage.Input, partition: s.claim.Partition, from: owner.Next(), to: endless}
 	go func() {
 		defer close(chunks)
 		read <- s.client.consume(reading, from, func(ch chunk) error {
@@ -202,10 +200,10 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 		return err
 	}
 	// The owner ended in order and there is time left: reduce what the next start has to read.
-	if err := owner.Rest(s.claim.hard); err != nil {
+	if err := owner.Rest(s.claim.Hard); err != nil {
 		return err
 	}
-	return s.claim.flush(s.claim.hard)
+	return s.claim.Flush(s.claim.Hard)
 }
 
 // rest lets records gather after the last chunk of the input.
@@ -229,19 +227,19 @@ func (s *statefulClaim) rest(ctx context.Context, ch chunk) error {
 
 // open opens the partition's Store; its previous owner may take a while to close it.
 func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
-	dir := filepath.Join(s.dir, "p"+strconv.Itoa(s.claim.partition))
-	w := waiting{client: s.client, what: func() string { return "the state directory " + dir }}
-	defer w.over()
+	dir := filepath.Join(s.dir, "p"+strconv.Itoa(s.claim.Partition))
+	w := s.client.Waiting(func() string { return "the state directory " + dir })
+	defer w.Over()
 	for {
 		store, err := OpenStore(state.Options{
-			Dir: dir, Identity: fmt.Sprintf("%s %s/%d", s.stage.Stage, s.stage.Input, s.claim.partition),
-			FS: s.client.patientFS(vfs.Default), Cache: s.cache, Log: s.client.log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
+			Dir: dir, Identity: fmt.Sprintf("%s %s/%d", s.stage.Stage, s.stage.Input, s.claim.Partition),
+			FS: patientFS(s.client, vfs.Default), Cache: s.cache, Log: s.client.Log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
 		})
 		if !errors.Is(err, state.ErrLocked) {
 			return store, err
 		}
-		if err := w.wait(ctx, err); err != nil {
-			return nil, classify(ended, err)
+		if err := w.Wait(ctx, Unavailable(err)); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -252,28 +250,28 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, ch
 	var changed <-chan struct{}
 	if s.stage.Notify != nil {
 		var cancel func()
-		changed, cancel = s.stage.Notify(s.claim.partition)
+		changed, cancel = s.stage.Notify(s.claim.Partition)
 		defer cancel()
 	}
-	in := s.client.metrics.in.WithLabelValues(s.stage.Input)
+	in := s.client.Metrics.in.WithLabelValues(s.stage.Input)
 	alarm := time.NewTimer(0) // the first step needs no record
 	defer alarm.Stop()
 	step := func(records []Record) error {
-		defer s.client.health.begin()()
+		defer s.client.Metrics.begin()()
 		began := time.Now()
-		wake, err := owner.Step(s.claim.hard, records, began)
+		wake, err := owner.Step(s.claim.Hard, records, began)
 		if err != nil {
 			return err
 		}
-		s.client.metrics.handle.Observe(time.Since(began).Seconds())
+		s.client.Metrics.handle.Observe(time.Since(began).Seconds())
 		in.Add(float64(len(records)))
 		s.faults.passed(records)
 		working()
-		if owner.Next() >= s.claim.offset { // where the previous owner was
-			s.claim.open()
+		if owner.Next() >= s.claim.Offset { // where the previous owner was
+			s.claim.Ready()
 		}
-		s.claim.commit(owner.Next(), parkedCommit(store.Parked()))
-		s.lag.Set(float64(max(0, s.end-owner.Next())))
+		s.claim.Commit(owner.Next(), parkedCommit(store.Parked()))
+		s.claim.Progress(s.end, owner.Next())
 		// An idle owner also checks from time to time that it has the last claim to the partition.
 		if rest := began.Add(restEvery); wake.IsZero() || rest.Before(wake) {
 			wake = rest
@@ -317,9 +315,17 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, ch
 
 // showParked sets the metric of parked crawls.
 func (s *statefulClaim) showParked(store *Store) {
-	g, partition := s.client.metrics.parked, strconv.Itoa(s.claim.partition)
+	g, partition := s.client.Metrics.parked, strconv.Itoa(s.claim.Partition)
 	g.DeletePartialMatch(prometheus.Labels{"topic": s.stage.Input, "partition": partition})
 	for crawl := range store.Parked() {
 		g.WithLabelValues(s.stage.Input, partition, crawl, "").Set(1)
 	}
+}
+
+// patientFS returns a file system on which writes to a full disk wait; the waits are logged and counted.
+func patientFS(c *Client, fs vfs.FS) *state.PatientFS {
+	return &state.PatientFS{FS: fs, Wait: func(name string) (sleep func(error), over func()) {
+		w := c.Waiting(func() string { return "space on the disk of " + name })
+		return func(err error) { w.Sleep(Unavailable(err)) }, w.Over
+	}}
 }

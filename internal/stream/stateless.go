@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -107,14 +106,14 @@ func (s Stateless) Run(ctx context.Context, c *Client) error {
 			slots: make(chan *slot, s.MaxInFlight), idle: make(chan *slot), spare: make(chan struct{}, min(maxSpare, cap(workers))),
 			room:  semaphore.NewWeighted(int64(s.MaxInFlight)),
 			bytes: semaphore.NewWeighted(inFlightBytes),
-			lag:   c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)),
-			park:  newParking(cl.offset),
+			park:  newParking(cl.Offset),
 		}
 		if s.Unit != nil {
 			var err error
-			if cl.offset, err = run.park.restore(cl.offset, cl.metadata); err != nil {
-				return Broken(fmt.Errorf("%s/%d: %w", cl.topic, cl.partition, err))
+			if cl.Offset, err = run.park.restore(cl.Offset, cl.Metadata); err != nil {
+				return Broken(fmt.Errorf("%s/%d: %w", cl.Topic, cl.Partition, err))
 			}
+			cl.Progress(-1, cl.Offset)
 		}
 		return run.run(ctx)
 	})
@@ -148,16 +147,11 @@ type statelessClaim struct {
 	spare   chan struct{} // their places
 	room    *semaphore.Weighted
 	bytes   *semaphore.Weighted
-	lag     interface{ Set(float64) }
 	park    *parking
-
-	mu  sync.Mutex
-	end int64 // end of the partition, as of the last fetch
 }
 
 func (s *statelessClaim) run(ctx context.Context) error {
-	defer s.lag.Set(0) // another process may show it now
-	s.claim.open()
+	s.claim.Ready()
 	// reading ends with the generation, or when nothing more can be sent.
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -174,9 +168,9 @@ func (s *statelessClaim) run(ctx context.Context) error {
 		}
 		drained <- err
 	}()
-	in := s.client.metrics.in.WithLabelValues(s.claim.topic)
-	err := s.client.consume(reading, s.claim.source(), func(ch chunk) error {
-		s.setLag(ch.end, -1)
+	in := s.client.Metrics.in.WithLabelValues(s.claim.Topic)
+	err := s.client.consume(reading, s.claim.Source(), func(ch chunk) error {
+		s.claim.Progress(ch.end, -1)
 		for i, r := range ch.records {
 			sl := &slot{record: r, bytes: min(r.size(), inFlightBytes), last: i == len(ch.records)-1, done: make(chan struct{})}
 			if err := s.room.Acquire(reading, 1); err != nil {
@@ -197,10 +191,10 @@ func (s *statelessClaim) run(ctx context.Context) error {
 	stop() // nothing more is begun, also when reading failed
 	close(s.slots)
 	serr, derr := <-sent, <-drained
-	if ferr := s.claim.flush(s.claim.hard); serr == nil {
+	if ferr := s.claim.Flush(s.claim.Hard); serr == nil {
 		serr = ferr
 	}
-	s.client.metrics.parked.DeletePartialMatch(prometheus.Labels{"topic": s.claim.topic, "partition": strconv.Itoa(s.claim.partition)})
+	s.client.Metrics.parked.DeletePartialMatch(prometheus.Labels{"topic": s.claim.Topic, "partition": strconv.Itoa(s.claim.Partition)})
 	switch {
 	case derr != nil:
 		return derr
@@ -208,21 +202,6 @@ func (s *statelessClaim) run(ctx context.Context) error {
 		return serr
 	}
 	return err
-}
-
-// setLag notes the end of the partition, or the next offset to be handled.
-func (s *statelessClaim) setLag(end, next int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if end >= 0 {
-		s.end = end
-	}
-	if next < 0 {
-		next = s.claim.offset
-	} else {
-		s.claim.offset = next
-	}
-	s.lag.Set(float64(max(0, s.end-next)))
 }
 
 // worker waits for the place of a worker, unless ctx ended.
@@ -273,8 +252,8 @@ func (s *statelessClaim) another(ctx context.Context) *slot {
 func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 	defer close(sl.done)
 	r := &sl.record
-	w := waiting{client: s.client, what: func() string { return fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset) }}
-	defer w.over()
+	w := s.client.WaitingFor(r)
+	defer w.Over()
 	if s.stage.Unit != nil {
 		sl.unit = s.stage.Unit(r)
 		if parked, full := s.park.holds(sl.unit); parked && !full {
@@ -284,20 +263,20 @@ func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 		}
 	}
 	for {
-		began, end := time.Now(), s.client.health.begin()
-		outs, cause, err := s.stage.apply(s.claim.hard, *r, s.client.checkSizes)
+		began, end := time.Now(), s.client.Metrics.begin()
+		outs, cause, err := s.stage.apply(s.claim.Hard, *r, s.client.CheckSizes)
 		end()
-		s.client.metrics.handle.Observe(time.Since(began).Seconds())
+		s.client.Metrics.handle.Observe(time.Since(began).Seconds())
 		<-s.workers
 		if cause != nil {
-			s.client.notePoison(r, cause)
+			s.client.NotePoison(r, cause)
 		}
 		if err == nil {
 			sl.outs = outs
 			return
 		}
 		class := classOf(err)
-		s.client.metrics.errors.WithLabelValues(class.String()).Inc()
+		s.client.Metrics.failed(class)
 		if class != unavailable {
 			sl.err = err
 			return
@@ -308,7 +287,7 @@ func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 				return
 			}
 		}
-		if sl.err = w.wait(ctx, err); sl.err != nil {
+		if sl.err = w.Wait(ctx, err); sl.err != nil {
 			return
 		}
 		if sl.err = s.worker(ctx); sl.err != nil {
@@ -317,16 +296,10 @@ func (s *statelessClaim) handle(ctx context.Context, sl *slot) {
 	}
 }
 
-func (c *Client) notePoison(r *Record, cause error) {
-	c.metrics.poison.WithLabelValues(r.Topic).Inc()
-	c.metrics.errors.WithLabelValues(perRecord.String()).Inc()
-	c.log.Error("poison", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", cause)
-}
-
 // emit sends the outputs of slots in their order and commits after them. It returns when the slots
 // end, or at the first without outputs.
 func (s *statelessClaim) emit() error {
-	hard := s.claim.hard
+	hard := s.claim.Hard
 	var next *slot // taken from slots, not part of the last batch
 	for {
 		first := next
@@ -346,7 +319,7 @@ func (s *statelessClaim) emit() error {
 			if class := classOf(err); class == ended || class == lost {
 				err = nil
 			}
-			return errors.Join(err, s.claim.flush(hard))
+			return errors.Join(err, s.claim.Flush(hard))
 		}
 		var batch []*slot
 		batch, next = s.gather(first)
@@ -354,7 +327,7 @@ func (s *statelessClaim) emit() error {
 			return err
 		}
 	}
-	return s.claim.flush(hard)
+	return s.claim.Flush(hard)
 }
 
 // gather collects the slots after first that are done, or become done within gatherTime. The one
@@ -410,7 +383,7 @@ func (s *statelessClaim) succeeds(sl *slot, due <-chan struct{}) bool {
 	case <-sl.done:
 		return sl.err == nil
 	case <-due:
-	case <-s.claim.hard.Done():
+	case <-s.claim.Hard.Done():
 	}
 	return false
 }
@@ -433,12 +406,12 @@ func (s *statelessClaim) sendBatch(ctx context.Context, batch []*slot) error {
 	Failpoint("acked-before-commit")
 	for _, sl := range parked { // after the outputs of earlier records of their units
 		if s.park.park(sl.unit, sl.record.Offset, sl.parked) && sl.parked != nil {
-			s.client.log.Warn("parked", "topic", s.claim.topic, "partition", s.claim.partition, "crawl", sl.unit, "cause", sl.parked)
+			s.client.Log.Warn("parked", "topic", s.claim.Topic, "partition", s.claim.Partition, "crawl", sl.unit, "cause", sl.parked)
 		}
 	}
 	last := batch[len(batch)-1].record.Offset + 1
 	s.commit(last)
-	s.setLag(-1, last)
+	s.claim.Progress(-1, last)
 	s.room.Release(int64(len(batch)))
 	s.bytes.Release(bytes)
 	return nil

@@ -391,7 +391,7 @@ func TestUnavailableIsWaitedForInOrder(t *testing.T) {
 	s.Poison = func(Record, error) ([]Out, error) { panic("nothing is poison here") }
 	r := run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	eventually(t, func() bool { return strings.Contains(l.String(), "no critic yet") })
-	if at := gauge(c.metrics.waiting); at != 1 {
+	if at := gauge(c.Metrics.waiting); at != 1 {
 		t.Errorf("the metric waiting is %v", at)
 	}
 	if n := w.count(t, c, out); n != 5 {
@@ -405,7 +405,7 @@ func TestUnavailableIsWaitedForInOrder(t *testing.T) {
 	if got := strings.Join(values(t, c, out, 0), " "); got != "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19" {
 		t.Error(got)
 	}
-	if at := gauge(c.metrics.waiting); at != 0 {
+	if at := gauge(c.Metrics.waiting); at != 0 {
 		t.Errorf("the metric waiting is %v at the end", at)
 	}
 }
@@ -619,7 +619,7 @@ func TestGather(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &statelessClaim{stage: &Stateless{MaxInFlight: k.room}, claim: &claim{hard: t.Context()}, slots: make(chan *slot, len(k.slots))}
+				s := &statelessClaim{stage: &Stateless{MaxInFlight: k.room}, claim: &claim{Hard: t.Context()}, slots: make(chan *slot, len(k.slots))}
 				for i, what := range k.slots {
 					sl := &slot{last: slices.Contains(k.lasts, i), done: make(chan struct{}), outs: make([]Out, 1)}
 					if what >= failed {

@@ -64,18 +64,17 @@ func (u Unordered) Run(ctx context.Context, c *Client) error {
 	}
 	flights := new(atomic.Int64)
 	return c.runGroup(ctx, u.Stage, []string{u.Input}, func(ctx context.Context, cl *claim) error {
-		head, err := ParseFence(cl.metadata)
+		head, err := ParseFence(cl.Metadata)
 		if err != nil {
-			return Broken(fmt.Errorf("commit of %s/%d: %w", cl.topic, cl.partition, err))
+			return Broken(fmt.Errorf("commit of %s/%d: %w", cl.Topic, cl.Partition, err))
 		}
 		run := &unorderedClaim{
 			client: c, stage: &u, claim: cl, head: head, flights: flights,
 			slots:  semaphore.NewWeighted(int64(u.MaxInFlight)),
 			bytes:  semaphore.NewWeighted(inFlightBytes),
 			window: semaphore.NewWeighted(int64(u.MaxInFlight) * windowPerFlight),
-			low:    cl.offset, end: cl.end, fence: head.Clone(),
+			low:    cl.Offset, fence: head.Clone(),
 			done: map[int64]settled{},
-			lag:  c.metrics.lag.WithLabelValues(cl.topic, strconv.Itoa(cl.partition)),
 		}
 		return run.run(ctx)
 	})
@@ -97,7 +96,6 @@ type unorderedClaim struct {
 	slots  *semaphore.Weighted
 	bytes  *semaphore.Weighted
 	window *semaphore.Weighted
-	lag    interface{ Set(float64) }
 	stop   context.CancelCauseFunc // ends reading
 	flying sync.WaitGroup
 	// flights is the number of records in flight in all claims of the process.
@@ -106,7 +104,6 @@ type unorderedClaim struct {
 	mu    sync.Mutex
 	low   int64 // everything below is completed
 	fence Fence // as of low
-	end   int64 // end of the partition, as of the last fetch
 	// read has the offsets from low on, ascending, possibly with gaps; done has those that are
 	// completed.
 	read []int64
@@ -114,21 +111,20 @@ type unorderedClaim struct {
 }
 
 func (u *unorderedClaim) run(ctx context.Context) error {
-	defer u.lag.Set(0)
 	if u.stage.OnRevoke != nil {
-		defer u.stage.OnRevoke(u.claim.partition)
+		defer u.stage.OnRevoke(u.claim.Partition)
 	}
 	if u.stage.OnAssign != nil {
 		if err := u.assign(ctx); err != nil {
 			return err
 		}
 	}
-	u.claim.open()
+	u.claim.Ready()
 	reading, stop := context.WithCancelCause(ctx)
 	u.stop = stop
 	defer stop(nil)
-	err := u.client.consume(reading, u.claim.source(), func(ch chunk) error {
-		u.advance(func() { u.end = ch.end })
+	err := u.client.consume(reading, u.claim.Source(), func(ch chunk) error {
+		u.claim.Progress(ch.end, -1)
 		for i := range ch.records {
 			if err := u.take(reading, ch.records[i]); err != nil {
 				return err
@@ -141,19 +137,19 @@ func (u *unorderedClaim) run(ctx context.Context) error {
 	}
 	stop(err) // cancel the context of Handle: draining began
 	u.land()
-	if ferr := u.claim.flush(u.claim.hard); ferr != nil && (err == nil || classOf(err) == ended) {
+	if ferr := u.claim.Flush(u.claim.Hard); ferr != nil && (err == nil || classOf(err) == ended) {
 		return ferr
 	}
 	return err
 }
 
 func (u *unorderedClaim) assign(ctx context.Context) error {
-	w := waiting{client: u.client, what: func() string {
-		return fmt.Sprintf("what the assignment of %s/%d needs", u.claim.topic, u.claim.partition)
-	}}
-	defer w.over()
+	w := u.client.Waiting(func() string {
+		return fmt.Sprintf("what the assignment of %s/%d needs", u.claim.Topic, u.claim.Partition)
+	})
+	defer w.Over()
 	for {
-		err := u.stage.OnAssign(ctx, u.claim.partition, u.claim.offset)
+		err := u.stage.OnAssign(ctx, u.claim.Partition, u.claim.Offset)
 		if err == nil {
 			return nil
 		}
@@ -161,9 +157,9 @@ func (u *unorderedClaim) assign(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return classify(ended, err)
 			}
-			return fmt.Errorf("assignment of %s/%d: %w", u.claim.topic, u.claim.partition, err)
+			return fmt.Errorf("assignment of %s/%d: %w", u.claim.Topic, u.claim.Partition, err)
 		}
-		if err := w.wait(ctx, err); err != nil {
+		if err := w.Wait(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -178,7 +174,7 @@ func (u *unorderedClaim) land() {
 	}()
 	select {
 	case <-landed:
-	case <-u.claim.hard.Done():
+	case <-u.claim.Hard.Done():
 	}
 }
 
@@ -190,7 +186,7 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	if err := u.window.Acquire(ctx, 1); err != nil {
 		return classify(ended, err)
 	}
-	u.client.metrics.in.WithLabelValues(r.Topic).Inc()
+	u.client.Metrics.in.WithLabelValues(r.Topic).Inc()
 	u.mu.Lock()
 	u.read = append(u.read, r.Offset)
 	u.mu.Unlock()
@@ -198,7 +194,7 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	switch {
 	case ferr != nil: // headers of another program; Handle must not get them
 	case kind == Void:
-		u.client.metrics.void.WithLabelValues(r.Topic).Inc()
+		u.client.Metrics.void.WithLabelValues(r.Topic).Inc()
 		u.settle(r.Offset, settled{})
 		return nil
 	case kind == Claim:
@@ -217,7 +213,7 @@ func (u *unorderedClaim) take(ctx context.Context, r Record) error {
 	if err := u.bytes.Acquire(ctx, bytes); err != nil {
 		return classify(ended, err)
 	}
-	f := &flight{run: u, record: r, bytes: bytes, waiting: waiting{client: u.client, what: func() string { return fmt.Sprintf("what %s/%d offset %d needs", r.Topic, r.Partition, r.Offset) }}}
+	f := &flight{run: u, record: r, bytes: bytes, waiting: u.client.WaitingFor(&r)}
 	u.flying.Add(1)
 	u.flights.Add(1)
 	if !r.hasVersion() && ferr == nil {
@@ -237,7 +233,7 @@ type flight struct {
 	record  Record
 	bytes   int64
 	tries   int
-	waiting waiting
+	waiting *Waiting
 }
 
 // begin calls Handle; its result is processed in a goroutine of its own.
@@ -247,7 +243,7 @@ func (f *flight) begin(ctx context.Context) {
 		once.Do(func() { go f.land(ctx, outs, err, false) })
 	}
 	f.tries++
-	defer f.run.client.health.begin()()
+	defer f.run.client.Metrics.begin()()
 	err := Recovered(func() error {
 		f.run.stage.Handle(ctx, f.record, done)
 		return nil
@@ -262,21 +258,21 @@ func (f *flight) begin(ctx context.Context) {
 func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
 	u, r := f.run, &f.record
 	over := func() {
-		f.waiting.over()
+		f.waiting.Over()
 		u.slots.Release(1)
 		u.bytes.Release(f.bytes)
 		u.flights.Add(-1)
 		u.flying.Done()
 	}
 	if err == nil {
-		err = u.client.checkSizes(outs)
+		err = u.client.CheckSizes(outs)
 	}
 	if err != nil {
 		class := classOf(err)
-		u.client.metrics.errors.WithLabelValues(class.String()).Inc()
+		u.client.Metrics.failed(class)
 		switch {
 		case class == unavailable:
-			if f.waiting.wait(ctx, err) != nil {
+			if f.waiting.Wait(ctx, err) != nil {
 				over()
 				return
 			}
@@ -296,7 +292,7 @@ func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
 		cause := err
 		outs, err = poisoned(u.stage.Stage, u.stage.Poison, *r, cause, f.tries)
 		if err == nil {
-			if serr := u.client.checkSizes(outs); serr != nil {
+			if serr := u.client.CheckSizes(outs); serr != nil {
 				err = Broken(fmt.Errorf("%s/%d offset %d is poison, and its dead letter cannot be written: %w", r.Topic, r.Partition, r.Offset, serr))
 			}
 		}
@@ -304,9 +300,9 @@ func (f *flight) land(ctx context.Context, outs []Out, err error, last bool) {
 			f.land(ctx, nil, err, last)
 			return
 		}
-		u.client.notePoison(r, cause)
+		u.client.NotePoison(r, cause)
 	}
-	if _, err := u.client.produceWithin(u.claim.hard, outs, u.linger()); err != nil {
+	if _, err := u.client.ProduceWithin(u.claim.Hard, outs, u.linger()); err != nil {
 		if class := classOf(err); class != ended && class != lost {
 			u.stop(err)
 		}
@@ -329,13 +325,9 @@ func (u *unorderedClaim) linger() time.Duration {
 // settle notes that a record is completed, and commits up to the first that is not.
 func (u *unorderedClaim) settle(offset int64, s settled) {
 	s.next = offset + 1
-	u.advance(func() { u.done[offset] = s })
-}
-
-func (u *unorderedClaim) advance(change func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	change()
+	u.done[offset] = s
 	passed := int64(0)
 	for len(u.read) > 0 {
 		s, ok := u.done[u.read[0]]
@@ -352,9 +344,9 @@ func (u *unorderedClaim) advance(change func()) {
 	}
 	if passed > 0 {
 		u.window.Release(passed)
-		u.claim.commit(u.low, u.fence.String())
+		u.claim.Commit(u.low, u.fence.String())
+		u.claim.Progress(-1, u.low)
 	}
-	u.lag.Set(float64(max(0, u.end-u.low)))
 }
 
 // CalledOff is an error for done: the record is left to the next owner of the partition, as
