@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go"
+	kafkago "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -223,7 +223,7 @@ func TestIdleConnectionsOfAnAbsentBrokerCostOneTry(t *testing.T) {
 	var wg sync.WaitGroup
 	for range idle {
 		wg.Go(func() { // all of them wait for the first record at once, each on a connection of its own
-			if _, err := c.kafka.Fetch(t.Context(), &kafka.FetchRequest{Topic: in, MinBytes: 1, MaxBytes: 1, MaxWait: 5 * time.Second}); err != nil {
+			if _, err := c.kafka.Fetch(t.Context(), &kafkago.FetchRequest{Topic: in, MinBytes: 1, MaxBytes: 1, MaxWait: 5 * time.Second}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -373,7 +373,7 @@ func TestLastingFaultsOfTheBrokerAreBroken(t *testing.T) {
 				return errorIn(req, fault.err.Code), nil, true
 			})
 			r := run(t, func(ctx context.Context) error { return copyTo("faults", in, out).Run(ctx, c) })
-			if err := r.wait(within(t, 60*time.Second)); !IsBroken(err) || !errors.Is(err, kafka.Error(fault.err.Code)) {
+			if err := r.wait(within(t, 60*time.Second)); !IsBroken(err) || !errors.Is(err, kafkago.Error(fault.err.Code)) {
 				t.Errorf("%v", err)
 			}
 		})

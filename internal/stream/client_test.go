@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go"
-	"pgregory.net/rapid"
+	kafkago "github.com/segmentio/kafka-go"
 
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream/streamtest"
@@ -211,15 +210,15 @@ func TestReadPassesHoles(t *testing.T) {
 	// The broker's response to any fetch: the whole batch with the requested offset.
 	log := []struct{ base, last int64 }{{0, 9}, {10, 19}, {20, 29}}
 	kept := map[int64]bool{0: true, 3: true, 12: true, 13: true, 29: true}
-	c.kafka.Transport = roundTripper(func(from int64) []kafka.Record {
+	c.kafka.Transport = roundTripper(func(from int64) []kafkago.Record {
 		for _, b := range log {
 			if from > b.last {
 				continue
 			}
-			var rs []kafka.Record
+			var rs []kafkago.Record
 			for o := b.base; o <= b.last; o++ {
 				if kept[o] {
-					rs = append(rs, kafka.Record{Offset: o, Value: kafka.NewBytes(fmt.Appendf(nil, "%d", o))})
+					rs = append(rs, kafkago.Record{Offset: o, Value: kafkago.NewBytes(fmt.Appendf(nil, "%d", o))})
 				}
 			}
 			return rs
@@ -238,37 +237,6 @@ func TestReadPassesHoles(t *testing.T) {
 	if fmt.Sprint(got) != "[0 3 12 13 29]" {
 		t.Errorf("read %v", got)
 	}
-}
-
-func TestAlongKeepsThePartition(t *testing.T) {
-	for n := 1; n <= 9; n++ {
-		for p := range 40 {
-			o := Out{Partition: Along(p), Key: []byte("its key does not matter")}
-			if got := o.partitionOf(n); got != p%n {
-				t.Errorf("from partition %d to a topic of %d: %d", p, n, got)
-			}
-			if o = (Out{Partition: p}); o.partitionOf(n) != p {
-				t.Errorf("partition %d that was asked for became %d", p, o.partitionOf(n))
-			}
-		}
-	}
-}
-
-func TestPartitionOfIsKafkasHash(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		key := rapid.SliceOf(rapid.Byte()).Draw(t, "key")
-		n := rapid.IntRange(1, 64).Draw(t, "partitions")
-		all := make([]int, n)
-		for i := range all {
-			all[i] = i
-		}
-		if key == nil {
-			key = []byte{}
-		}
-		if want, got := new(kafka.Hash).Balance(kafka.Message{Key: key}, all...), PartitionOf(key, n); got != want {
-			t.Fatalf("partition %d, by kafka.Hash %d", got, want)
-		}
-	})
 }
 
 func TestWrongNumberOfPartitionsIsBroken(t *testing.T) {

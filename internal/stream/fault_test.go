@@ -2,9 +2,7 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -179,33 +177,4 @@ func TestACrawlThatFailsIsParked(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkLots(t, c, in, log, dir, 1, n)
-}
-
-// TestManyBadRecordsParkTheirCrawl: a crawl does not lose one record after the other.
-func TestManyBadRecordsParkTheirCrawl(t *testing.T) {
-	f := newFaults()
-	record := func(offset int64, crawl string) Record {
-		return Record{Offset: offset, Headers: map[string]string{schemas.HeaderCrawl: crawl}}
-	}
-	fails := func(r Record) {
-		t.Helper()
-		for range triesAlone {
-			if _, ok := f.note(&fault{[]Record{r}, errors.New("bug")}); !ok {
-				t.Fatal("the process stops")
-			}
-		}
-	}
-	for i := range int64(mostSkipped) {
-		fails(record(i, "a"))
-	}
-	f.passed([]Record{record(50, "b")})
-	fails(record(60, "a"))
-	if len(f.skip) != mostSkipped || f.park["a"] == "" {
-		t.Errorf("skipped %v, parked %v", f.skip, f.park)
-	}
-	f.passed([]Record{record(61, "a")})
-	fails(record(62, "a"))
-	if want := mostSkipped + 1; len(f.skip) != want {
-		t.Errorf("after a record that was taken: skipped %v", maps.Keys(f.skip))
-	}
 }

@@ -16,12 +16,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"github.com/segmentio/kafka-go"
+	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/fetch"
 
 	"forager/internal/platform/pipeline"
-	"forager/internal/stream/state"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
@@ -243,16 +242,16 @@ func committed(t testing.TB, c *Client, stage, topic string, partition int) (int
 }
 
 // roundTripper responds to fetches with the result of a function of the requested offset.
-type roundTripper func(from int64) []kafka.Record
+type roundTripper func(from int64) []kafkago.Record
 
-func (f roundTripper) RoundTrip(_ context.Context, _ net.Addr, req kafka.Request) (kafka.Response, error) {
+func (f roundTripper) RoundTrip(_ context.Context, _ net.Addr, req kafkago.Request) (kafkago.Response, error) {
 	r, ok := req.(*fetch.Request)
 	if !ok {
 		return nil, fmt.Errorf("%T is not answered", req)
 	}
-	var records kafka.RecordReader
+	var records kafkago.RecordReader
 	if rs := f(r.Topics[0].Partitions[0].FetchOffset); len(rs) > 0 {
-		records = kafka.NewRecordReader(rs...)
+		records = kafkago.NewRecordReader(rs...)
 	}
 	return &fetch.Response{Topics: []fetch.ResponseTopic{{Topic: r.Topics[0].Topic, Partitions: []fetch.ResponsePartition{{
 		HighWatermark: 30, RecordSet: protocol.RecordSet{Records: records},
@@ -274,9 +273,9 @@ func commitAt(t testing.TB, c *Client, stage, topic string, partition int, offse
 	t.Helper()
 	ctx := within(t, 60*time.Second)
 	err := c.retry(ctx, "commit", func(ctx context.Context) error {
-		r, err := c.kafka.OffsetCommit(ctx, &kafka.OffsetCommitRequest{
+		r, err := c.kafka.OffsetCommit(ctx, &kafkago.OffsetCommitRequest{
 			GroupID: c.groupName(stage), GenerationID: -1,
-			Topics: map[string][]kafka.OffsetCommit{topic: {{Partition: partition, Offset: offset}}},
+			Topics: map[string][]kafkago.OffsetCommit{topic: {{Partition: partition, Offset: offset}}},
 		})
 		if err != nil {
 			return err
@@ -304,13 +303,4 @@ func count(c prometheus.Metric) float64 {
 		panic(err)
 	}
 	return m.GetCounter().GetValue()
-}
-
-func openStore(t testing.TB, o state.Options) *Store {
-	t.Helper()
-	s, err := OpenStore(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

@@ -1,22 +1,39 @@
 package stream
 
 import (
-	"maps"
 	"testing"
 
 	"github.com/segmentio/kafka-go"
 	"pgregory.net/rapid"
 )
 
-func TestHeadersOnTheWire(t *testing.T) {
+func TestAlongKeepsThePartition(t *testing.T) {
+	for n := 1; n <= 9; n++ {
+		for p := range 40 {
+			o := Out{Partition: Along(p), Key: []byte("its key does not matter")}
+			if got := o.partitionOf(n); got != p%n {
+				t.Errorf("from partition %d to a topic of %d: %d", p, n, got)
+			}
+			if o = (Out{Partition: p}); o.partitionOf(n) != p {
+				t.Errorf("partition %d that was asked for became %d", p, o.partitionOf(n))
+			}
+		}
+	}
+}
+
+func TestPartitionOfIsKafkasHash(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "headers")
-		if got := headersOf(wireHeaders(m)); !maps.Equal(got, m) {
-			t.Fatalf("%q, want %q", got, m)
+		key := rapid.SliceOf(rapid.Byte()).Draw(t, "key")
+		n := rapid.IntRange(1, 64).Draw(t, "partitions")
+		all := make([]int, n)
+		for i := range all {
+			all[i] = i
+		}
+		if key == nil {
+			key = []byte{}
+		}
+		if want, got := new(kafka.Hash).Balance(kafka.Message{Key: key}, all...), PartitionOf(key, n); got != want {
+			t.Fatalf("partition %d, by kafka.Hash %d", got, want)
 		}
 	})
-	// Of a name that comes twice, as other programs may send it, the last one counts.
-	if got := headersOf([]kafka.Header{{Key: "a", Value: []byte("first")}, {Key: "b"}, {Key: "a", Value: []byte("last")}}); !maps.Equal(got, map[string]string{"a": "last", "b": ""}) {
-		t.Errorf("%q", got)
-	}
 }

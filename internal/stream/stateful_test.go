@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream/state"
 	"forager/internal/stream/streamtest"
@@ -380,4 +382,59 @@ func TestStatefulRests(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A stateful stage without its directory is ready once the state reflects what its group had committed.
+func TestHealthWhileStateIsRestored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in, log := w.topic(t, "in", 1), w.topic(t, "log", 3)
+	reg := prometheus.NewPedanticRegistry()
+	const n = 60
+	feeder, _ := w.dial(t)
+	send(t, feeder, named(in, 1, n))
+	ready := func() bool { return gathered(t, reg)["forager_stage_ready"] == 1 }
+	start := func(reg prometheus.Registerer, seen func(partition, n int)) *running {
+		c, err := Dial(w.broker.Config(), w.topics, discard, reg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		dir := t.TempDir()
+		return run(t, func(ctx context.Context) error { return lotsStage(in, log, seen).Run(ctx, c, dir) })
+	}
+	var first counter
+	r := start(nil, first.note)
+	eventually(t, func() bool { return first.all(1, n) })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	half, gate := make(chan struct{}), make(chan struct{})
+	r = start(reg, func(_, seen int) {
+		if seen >= n/2 {
+			select {
+			case half <- struct{}{}:
+				<-gate
+			case <-gate:
+			}
+		}
+	})
+	<-half
+	if ready() {
+		t.Error("ready with half of the state")
+	}
+	close(gate)
+	eventually(t, ready)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openStore(t testing.TB, o state.Options) *Store {
+	t.Helper()
+	s, err := OpenStore(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -6,28 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
-
-// copyTo is a stage that sends every record on, to the same partition.
-func copyTo(stage, in, out string) Stateless {
-	return Stateless{Stage: stage, Inputs: []string{in}, Workers: 4, Handle: func(_ context.Context, r Record) ([]Out, error) {
-		return []Out{{Topic: out, Partition: r.Partition, Key: r.Key, Value: r.Value, Headers: r.Headers}}, nil
-	}}
-}
 
 // values reads a partition's values.
 func values(t testing.TB, c *Client, topic string, partition int) []string {
@@ -590,55 +582,42 @@ func TestApplyIsThePathWithoutABroker(t *testing.T) {
 	}
 }
 
-// TestGather: outputs wait for those of records that are in flight, for gatherTime and no longer.
-func TestGather(t *testing.T) {
-	const ( // what becomes of a slot
-		done = iota
-		later
-		never
-		failed
-	)
-	for _, k := range []struct {
-		name  string
-		slots []int
-		lasts []int // of the records of a fetch
-		room  int   // MaxInFlight
-		batch int
-		next  bool
-		took  time.Duration
-	}{
-		{"one alone", []int{done}, []int{0}, 8, 1, false, 0},
-		{"all are done", []int{done, done, done}, []int{2}, 8, 3, false, 0},
-		{"what is behind the last one too, if it is there", []int{done, done, done}, []int{0, 2}, 8, 3, false, 0},
-		{"one ends later", []int{done, later, done}, []int{2}, 8, 3, false, gatherTime / 2},
-		{"one does not end", []int{done, done, never, done}, []int{3}, 8, 2, true, gatherTime},
-		{"more are to come, and do not", []int{done, done}, nil, 8, 2, false, gatherTime},
-		{"one fails", []int{done, failed, done}, []int{2}, 8, 1, true, 0},
-		{"one fails later", []int{done, done, later + failed}, []int{2}, 8, 2, true, gatherTime / 2},
-		{"half of what may be in flight", []int{done, done, never}, []int{2}, 4, 2, false, 0},
-	} {
-		t.Run(k.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &statelessClaim{stage: &Stateless{MaxInFlight: k.room}, claim: &claim{Hard: t.Context()}, slots: make(chan *slot, len(k.slots))}
-				for i, what := range k.slots {
-					sl := &slot{last: slices.Contains(k.lasts, i), done: make(chan struct{}), outs: make([]Out, 1)}
-					if what >= failed {
-						sl.err = errors.New("poison")
-					}
-					switch what {
-					case done, failed:
-						close(sl.done)
-					case later, later + failed:
-						time.AfterFunc(gatherTime/2, func() { close(sl.done) })
-					}
-					s.slots <- sl
-				}
-				began := time.Now()
-				batch, next := s.gather(<-s.slots)
-				if len(batch) != k.batch || (next != nil) != k.next || time.Since(began) != k.took {
-					t.Errorf("%d slots and another one %t after %v, want %d, %t, %v", len(batch), next != nil, time.Since(began), k.batch, k.next, k.took)
-				}
-			})
-		})
+// A step that does not return shows; a broker that is away does not.
+func TestHealthOfAStatelessStage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, streamtest.Start(t))
+	in, out := w.topic(t, "in", 1), w.topic(t, "out", 1)
+	reg := prometheus.NewPedanticRegistry()
+	c, err := Dial(w.broker.Config(), w.topics, discard, reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var n network
+	n.through(c)
+	send(t, c, numbers(in, 0, 3))
+	series := func(name string) float64 { return gathered(t, reg)["forager_stage_"+name] }
+	gate := make(chan struct{})
+	s := copyTo("health", in, out)
+	copyOne := s.Handle
+	s.Handle = func(ctx context.Context, r Record) ([]Out, error) {
+		<-gate
+		return copyOne(ctx, r)
+	}
+	if series("ready") != 0 {
+		t.Error("ready before the group is joined")
+	}
+	r := run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
+	eventually(t, func() bool { return series("ready") == 1 && series("busy_seconds") > .5 })
+	n.set(true)
+	close(gate)
+	eventually(t, func() bool { return series("waiting") > 0 && series("busy_seconds") == 0 })
+	n.set(false)
+	eventually(t, func() bool { at, _ := committed(t, c, "health", in, 0); return at == 3 && series("ready") == 1 })
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if series("ready") != 0 {
+		t.Error("ready after the stage has left its group")
 	}
 }

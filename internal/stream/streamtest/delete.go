@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/segmentio/kafka-go"
+	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/sasl/scram"
 )
@@ -56,7 +56,7 @@ func (r *deleteRequest) Broker(c protocol.Cluster) (protocol.Broker, error) {
 // (SCRAM-SHA-256), empty if the broker requires none.
 func DeleteBelow(t testing.TB, addr, topic string, partition int, offset int64, login ...string) {
 	t.Helper()
-	transport := &kafka.Transport{}
+	transport := &kafkago.Transport{}
 	if len(login) > 0 {
 		mechanism, err := scram.Mechanism(scram.SHA256, login[0], login[1])
 		if err != nil {
@@ -68,7 +68,7 @@ func DeleteBelow(t testing.TB, addr, topic string, partition int, offset int64, 
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	for {
-		r, err := transport.RoundTrip(ctx, kafka.TCP(addr), &deleteRequest{TimeoutMs: 5000, Topics: []deleteTopic{{
+		r, err := transport.RoundTrip(ctx, kafkago.TCP(addr), &deleteRequest{TimeoutMs: 5000, Topics: []deleteTopic{{
 			Name: topic, Partitions: []deletePartition{{Partition: int32(partition), Offset: offset}},
 		}}})
 		if err == nil {
@@ -76,9 +76,9 @@ func DeleteBelow(t testing.TB, addr, topic string, partition int, offset int64, 
 			if code == 0 {
 				return
 			}
-			err = kafka.Error(code)
+			err = kafkago.Error(code)
 		}
-		var k kafka.Error
+		var k kafkago.Error
 		if !errors.As(err, &k) || !k.Temporary() {
 			t.Fatalf("delete records of %s/%d: %v", topic, partition, err)
 		}
