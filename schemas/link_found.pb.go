@@ -22,7 +22,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// LinkRole is the role of a record of link.found. A crawl of one shard has verdicts only.
+// LinkRole tells what sent a record of link.found. With outcome and moved it makes the roles, which have types of their own
+// (schemas.Found). A crawl of one shard has verdicts only.
 type LinkRole int32
 
 const (

@@ -54,26 +54,6 @@ func HostPatience(ctl *CrawlControl) time.Duration {
 	return 3 * time.Hour
 }
 
-// RetryFailed returns the record of link.found that makes a shard try failed URLs again; one revision of a control
-// record gives one at most.
-func RetryFailed(crawl string, shard uint32, revision uint64) *LinkFound {
-	id := makeID("retry failed", crawl, strconv.FormatUint(uint64(shard), 10), strconv.FormatUint(revision, 10))
-	return &LinkFound{Id: id.Bytes(), Crawl: crawl, Shard: shard, Outcome: Outcome_OUTCOME_RETRY_FAILED}
-}
-
-// LinksID is the id of the record with the links that the page of a request (or of seeds) has for
-// another shard.
-func LinksID(page ID, to uint32) ID {
-	return makeID("links", string(page[:]), strconv.FormatUint(uint64(to), 10))
-}
-
-// MovedID is the id of the record that moves a link from u to another shard; l has the redirect,
-// its target and the time.
-func MovedID(crawl, u, target string, l *MovedLink) ID {
-	return makeID("moved", crawl, u, target, l.GetNamed(), l.GetBy(),
-		strconv.FormatUint(uint64(l.GetMoves()), 10), strconv.FormatUint(l.GetClock(), 10))
-}
-
 // WholeCrawl returns the sum of the newest statuses of a crawl's shards; nil if there is none. The
 // crawl is running until every shard has reported its end; shard 0, which decides about the end,
 // has the reason. Latencies are the largest of any shard, times the first and the last.

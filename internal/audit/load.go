@@ -150,10 +150,13 @@ func (j *judge) take(topic string, r *Record) {
 		return
 	}
 	id, err := schemas.ParseID(r.Message.(record).GetId())
-	v, found := r.Message.(*schemas.LinkFound)
-	if found && v.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
+	var found schemas.Found
+	if v, ok := r.Message.(*schemas.LinkFound); ok {
+		found = schemas.FoundIn(v)
+	}
+	if note, ok := found.(schemas.PeerNote); ok {
 		if schemas.ShardsOf(j.Control) > 1 {
-			j.put(keyOf(kindNote, be32(v.GetShard()), be64(r.Place)), j.encode(v))
+			j.put(keyOf(kindNote, be32(note.GetShard()), be64(r.Place)), j.encode(note.Record()))
 		}
 		return
 	}
@@ -161,7 +164,7 @@ func (j *judge) take(topic string, r *Record) {
 		j.problem("%s: a record has no usable id: %v", topic, err)
 		return
 	}
-	if found && v.GetRole() == schemas.LinkRole_LINK_ROLE_LINKS {
+	if schemas.BetweenShards(found) {
 		topic = sentTopic
 	}
 	if !j.keep(topic, id, r) {

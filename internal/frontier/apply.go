@@ -46,22 +46,20 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 		return Effects{}, fmt.Errorf("frontier: a record of %s came to shard %d of %s",
 			schemas.ShardKey(rec.GetCrawl(), rec.GetShard()), s.state.Name.Shard, s.state.Name.Crawl)
 	}
-	var effects Effects
-	var err error
+	found, err := schemas.OpenFound(rec)
+	if err != nil {
+		return Effects{}, fmt.Errorf("frontier: %w", err)
+	}
 	if err := s.prefetch.Begin(rec); err != nil {
 		return Effects{}, err
 	}
 	s.peers.sends = nil
-	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
-		effects.Settled, err = s.applier.applyNote(rec)
-	} else {
-		err = s.applier.applyNamed(rec, unixMilli(now), &effects)
-	}
-	if err == nil {
+	var effects Effects
+	if err = s.applier.apply(found, unixMilli(now), &effects); err == nil {
 		err = s.places.PlaceTouched()
 	}
 	if err == nil && !effects.Duplicate {
-		err = s.learners.observe(rec)
+		err = s.learners.observe(found)
 	}
 	if err != nil {
 		return Effects{}, err
@@ -74,53 +72,58 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	return effects, s.save()
 }
 
-// applyNamed takes a record that has an id.
-func (ap *applier) applyNamed(rec *schemas.LinkFound, now int64, effects *Effects) error {
-	id, err := schemas.ParseID(rec.GetId())
-	if err != nil {
-		return fmt.Errorf("frontier: verdict on %s: %w", rec.GetUrl(), err)
+// apply takes a record by its role.
+func (ap *applier) apply(found schemas.Found, now int64, effects *Effects) (err error) {
+	switch found := found.(type) {
+	case schemas.Verdict:
+		effects.Settled, effects.Duplicate, err = ap.applyVerdict(found, now)
+	case schemas.Seeds:
+		effects.Duplicate, err = ap.applySeeds(found)
+	case schemas.Replay:
+		effects.Duplicate, err = ap.applyReplay(found)
+	case schemas.Retry:
+		effects.Duplicate, err = ap.applyRetry(found)
+	case schemas.PeerLinks:
+		effects.Settled, effects.Duplicate, err = ap.applyPeerLinks(found)
+	case schemas.PeerRedirect:
+		effects.Settled, effects.Duplicate, err = ap.applyPeerRedirect(found)
+	case schemas.PeerNote:
+		effects.Settled, err = ap.applyNote(found)
 	}
-	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_LINKS {
-		effects.Settled, effects.Duplicate, err = ap.applyForeign(id, rec)
-	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
-		effects.Duplicate, err = ap.applySeeds(id, rec)
-	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_RETRY_FAILED {
-		effects.Duplicate, err = ap.applyRetryFailed(id)
-	} else if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
-		effects.Duplicate, err = ap.applyReplay(id, rec)
-	} else if f, ok := ap.flights.byID[id]; ok {
-		effects.Settled, err = ap.applyVerdict(id, f, rec, now)
-	} else {
-		effects.Duplicate = true
-	}
 	if err != nil {
-		return fmt.Errorf("apply verdict %s on %q: %w", id, rec.GetUrl(), err)
+		return fmt.Errorf("apply %T %s on %q: %w", found, found.ID(), found.Record().GetUrl(), err)
 	}
 	return nil
 }
 
 // applySeeds takes a virtual page of seeds, once.
-func (ap *applier) applySeeds(id schemas.ID, rec *schemas.LinkFound) (duplicate bool, err error) {
+func (ap *applier) applySeeds(seeds schemas.Seeds) (duplicate bool, err error) {
+	id := seeds.ID()
 	if duplicate, err := ap.state.Once(id); err != nil || duplicate {
 		return duplicate, err
 	}
 	ap.state.Counters.Clock++
 	ap.state.Counters.Seeds++
 	ap.state.Counters.Spans[state.SpanFound].Add(id)
-	_, err = ap.applyLinks(&state.Page{Number: ap.state.Counters.Clock, Seeds: true}, nil, 0, rec)
+	_, err = ap.applyLinks(&state.Page{Number: ap.state.Counters.Clock, Seeds: true}, nil, 0, seeds.Record())
 	return false, err
 }
 
-// applyVerdict takes the verdict on a request in flight.
-func (ap *applier) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound, now int64) ([]*schemas.LeapSettled, error) {
+// applyVerdict takes the verdict on a request in flight; one on another request is a duplicate.
+func (ap *applier) applyVerdict(v schemas.Verdict, now int64) (settled []*schemas.LeapSettled, duplicate bool, err error) {
+	id := v.ID()
+	f, ok := ap.flights.byID[id]
+	if !ok {
+		return nil, true, nil
+	}
+	settled, err = ap.complete(id, f, v.Record(), now)
+	return settled, false, err
+}
+
+// complete ends a request in flight by its verdict.
+func (ap *applier) complete(id schemas.ID, f *flight, rec *schemas.LinkFound, now int64) ([]*schemas.LeapSettled, error) {
 	outcome, raw, tempered := rec.GetOutcome(), rec.GetJudgement().GetRaw(), rec.GetJudgement().GetTempered()
-	consequence, known := schemas.Outcomes[outcome]
-	if !known {
-		return nil, fmt.Errorf("unknown outcome %v", outcome)
-	}
-	if consequence.Page && (rec.GetJudgement() == nil || !probability(raw) || !probability(tempered) || !probability(rec.GetJudgement().GetCalibrated())) {
-		return nil, fmt.Errorf("a delivered page needs a judgement of numbers in [0,1], not %v", rec.GetJudgement())
-	}
+	consequence := schemas.Outcomes[outcome]
 	ap.state.Counters.Clock++
 	ap.state.Counters.Spans[state.SpanFound].Add(id)
 	ap.state.Counters.Outcomes[outcome]++
@@ -177,8 +180,6 @@ func (ap *applier) applyVerdict(id schemas.ID, f *flight, rec *schemas.LinkFound
 
 // unixMilli is a time as state holds it; times before 1970 do not occur.
 func unixMilli(t time.Time) int64 { return max(0, t.UnixMilli()) }
-
-func probability(p float64) bool { return p >= 0 && p <= 1 }
 
 // finish gives the entry its final outcome, applies the links of a delivered page and settles
 // the leaps into it.

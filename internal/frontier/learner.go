@@ -69,12 +69,17 @@ func (ln *learners) follow(policies []*policy.Policy, of []*schemas.Policy) {
 	}
 }
 
-// observe trains the learners with a record that was applied, and places again the URLs whose scores have changed.
-func (ln *learners) observe(rec *schemas.LinkFound) error {
-	if len(ln.byPolicy) == 0 || rec.GetRole() != schemas.LinkRole_LINK_ROLE_VERDICT || rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
+// observe trains the learners with a verdict or seeds that were applied, and places again the URLs whose scores have changed.
+func (ln *learners) observe(found schemas.Found) error {
+	if len(ln.byPolicy) == 0 {
 		return nil
 	}
-	lesson, err := ln.lesson(rec)
+	switch found.(type) {
+	case schemas.Verdict, schemas.Seeds:
+	default:
+		return nil
+	}
+	lesson, err := ln.lesson(found.Record())
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (s *Shard) SetLease(lease *schemas.ShardLease) error {
 
 // applyNote takes a note of another shard: a lease, unless a newer one is known, or, in shard 0, a
 // report, of which the pages delivered count for the boundaries of learning.
-func (ap *applier) applyNote(rec *schemas.LinkFound) ([]*schemas.LeapSettled, error) {
+func (ap *applier) applyNote(rec schemas.PeerNote) ([]*schemas.LeapSettled, error) {
 	note := rec.GetNote()
 	if report := note.GetReport(); report != nil {
 		if report.GetPages() <= ap.peers.delivered[rec.GetFrom()] {

@@ -55,7 +55,7 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 	if l.families, err = linkfeature.FamiliesOf(learning.GetFeatures()); err != nil {
 		return l, err
 	}
-	if l.active = learning.GetActive(); !probability(l.active) {
+	if l.active = learning.GetActive(); !(l.active >= 0 && l.active <= 1) {
 		return l, fmt.Errorf("learning.active %v is not between 0 and 1", l.active)
 	}
 	if _, err := distill.SettingsOf(ctl); err != nil {

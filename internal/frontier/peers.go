@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -195,22 +194,36 @@ func (px *peers) sendMoved(p *state.Page, l *state.Link, rec *schemas.LinkFound)
 	px.send(px.shardOf(target), p, o.with(rec.GetLinks()[0], l.Index, l.Anchor), rec)
 }
 
-// applyForeign takes links that another shard has sent, once.
-func (ap *applier) applyForeign(id schemas.ID, rec *schemas.LinkFound) (settled []*schemas.LeapSettled, duplicate bool, err error) {
-	if duplicate, err := ap.state.Once(id); err != nil || duplicate {
+// applyPeerLinks takes links of a page of another shard, once.
+func (ap *applier) applyPeerLinks(rec schemas.PeerLinks) (settled []*schemas.LeapSettled, duplicate bool, err error) {
+	p, duplicate, err := ap.peerPage(rec)
+	if err != nil || duplicate {
+		return nil, duplicate, err
+	}
+	settled, err = ap.applyLinks(p, nil, rec.GetDepth(), rec.Record())
+	return settled, false, err
+}
+
+// peerPage returns the page of another shard that a record is about; nil if the record was taken before.
+func (ap *applier) peerPage(rec schemas.PeerLinks) (p *state.Page, duplicate bool, err error) {
+	if duplicate, err := ap.state.Once(rec.ID()); err != nil || duplicate {
 		return nil, duplicate, err
 	}
 	ap.state.Counters.Clock++
 	j := rec.GetJudgement()
-	p := &state.Page{
+	return &state.Page{
 		Number: ap.state.Counters.Clock, URL: rec.GetUrl(), Seeds: rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS,
 		Raw: j.GetRaw(), Tempered: j.GetTempered(), Calibrated: j.GetCalibrated(), BestIsFocus: j.GetBestIsFocus(),
+	}, false, nil
+}
+
+// applyPeerRedirect takes the one link of a page that a redirect brought here, once.
+func (ap *applier) applyPeerRedirect(rec schemas.PeerRedirect) (settled []*schemas.LeapSettled, duplicate bool, err error) {
+	p, duplicate, err := ap.peerPage(schemas.PeerLinks(rec))
+	if err != nil || duplicate {
+		return nil, duplicate, err
 	}
-	if rec.GetMoved() == nil {
-		settled, err = ap.applyLinks(p, nil, rec.GetDepth(), rec)
-		return settled, false, err
-	}
-	if err := ap.openPage(p, rec); err != nil {
+	if err := ap.openPage(p, rec.Record()); err != nil {
 		return nil, false, err
 	}
 	leap, err := ap.applyMoved(p, rec)
@@ -223,18 +236,14 @@ func (ap *applier) applyForeign(id schemas.ID, rec *schemas.LinkFound) (settled 
 	return settled, false, ap.pages.KeepPage(p)
 }
 
-// applyMoved takes the one link of a page that a redirect brought here.
-func (ap *applier) applyMoved(p *state.Page, rec *schemas.LinkFound) (*schemas.LeapSettled, error) {
-	if len(rec.GetLinks()) != 1 {
-		return nil, fmt.Errorf("a redirect brings %d links, not one", len(rec.GetLinks()))
-	}
-	err := Fit(rec)
-	if err != nil {
+// applyMoved adds the link to the target of its redirect.
+func (ap *applier) applyMoved(p *state.Page, rec schemas.PeerRedirect) (*schemas.LeapSettled, error) {
+	if err := Fit(rec.Record()); err != nil {
 		return nil, err
 	}
-	p.Guidance = guidanceOf(rec)
-	found, m := rec.GetLinks()[0], rec.GetMoved()
-	l := &state.Link{Page: p.Number, First: found.GetFirstLeaf(), Last: found.GetLastLeaf(), Anchor: state.AnchorOf(rec, 0)}
+	p.Guidance = guidanceOf(rec.Record())
+	found, m := rec.Link(), rec.GetMoved()
+	l := &state.Link{Page: p.Number, First: found.GetFirstLeaf(), Last: found.GetLastLeaf(), Anchor: state.AnchorOf(rec.Record(), 0)}
 	e, known, err := ap.target(found.GetUrl(), rec.GetDepth(), m.GetHops())
 	if err != nil {
 		return nil, err

@@ -15,13 +15,14 @@ import (
 // What the failed request was charged stays charged, and the leaps that its verdict settled stay
 // settled, without an R(v): both were sent. The new attempt reserves and is charged like any
 // other, and settles the links into the URL that are found from now on.
-func (ap *applier) applyReplay(id schemas.ID, rec *schemas.LinkFound) (duplicate bool, err error) {
+func (ap *applier) applyReplay(replay schemas.Replay) (duplicate bool, err error) {
+	id := replay.ID()
 	if duplicate, err := ap.state.Once(id); err != nil || duplicate {
 		return duplicate, err
 	}
 	ap.state.Counters.Clock++
 	ap.state.Counters.Spans[state.SpanFound].Add(id)
-	e, err := ap.failed(rec)
+	e, err := ap.failed(replay)
 	if err != nil {
 		return false, err
 	}
@@ -35,22 +36,19 @@ func (ap *applier) applyReplay(id schemas.ID, rec *schemas.LinkFound) (duplicate
 
 // failed returns the entry that is final because a stage could not handle the request that a replay
 // names; nil if there is none.
-func (ap *applier) failed(rec *schemas.LinkFound) (*state.Entry, error) {
-	request, err := schemas.ParseID(rec.GetReplay())
-	if err != nil {
-		return nil, fmt.Errorf("request to be replayed: %w", err)
-	}
-	e, err := ap.state.Seen(rec.GetUrl())
+func (ap *applier) failed(replay schemas.Replay) (*state.Entry, error) {
+	e, err := ap.state.Seen(replay.GetUrl())
 	if err != nil || e == nil || e.State != state.Final || !schemas.Failed(e.Outcome) ||
-		request != schemas.RequestID(ap.state.Name.Crawl, e.URL, e.Attempt) {
+		replay.Request() != schemas.RequestID(ap.state.Name.Crawl, e.URL, e.Attempt) {
 		return nil, err
 	}
 	return e, nil
 }
 
-// applyRetryFailed queues again every URL whose tries were used up by failures that may have passed since, with all of its
+// applyRetry queues again every URL whose tries were used up by failures that may have passed since, with all of its
 // tries, and lets unreachable hosts be tried at once. As with a replay (replay.go), charges and settled leaps remain.
-func (ap *applier) applyRetryFailed(id schemas.ID) (duplicate bool, err error) {
+func (ap *applier) applyRetry(retry schemas.Retry) (duplicate bool, err error) {
+	id := retry.ID()
 	if duplicate, err := ap.state.Once(id); err != nil || duplicate {
 		return duplicate, err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -98,36 +97,15 @@ func (c *crawl) checkShards(ctl *schemas.CrawlControl) error {
 	return nil
 }
 
-// checkPeer checks what the frontier relies on in a record from another shard.
-func checkPeer(rec *schemas.LinkFound) error {
-	switch rec.GetRole() {
-	case schemas.LinkRole_LINK_ROLE_NOTE:
-		note := rec.GetNote()
-		if (note.GetReport() == nil) == (note.GetLease() == nil) || (note.GetReport() == nil) != (rec.GetFrom() == 0) {
-			return errors.New("a note is a lease of shard 0 or a report to it")
-		}
-		return nil
-	case schemas.LinkRole_LINK_ROLE_LINKS:
-		if o := rec.GetOutcome(); o != schemas.Outcome_OUTCOME_DELIVERED && o != schemas.Outcome_OUTCOME_SEEDS {
-			return fmt.Errorf("links of a page with the outcome %v", o)
-		}
-		if rec.GetMoved() != nil && len(rec.GetLinks()) != 1 {
-			return fmt.Errorf("a redirect brings %d links", len(rec.GetLinks()))
-		}
-		return nil
-	}
-	return fmt.Errorf("unknown role %v", rec.GetRole())
-}
-
 // relay sends the links for other shards that follow from an applied record, and passes a report to
 // shard 0's Lead.
-func (s *step) relay(c *crawl, rec *schemas.LinkFound, sent []*schemas.LinkFound) error {
-	switch rec.GetRole() {
-	case schemas.LinkRole_LINK_ROLE_LINKS:
+func (s *step) relay(c *crawl, found schemas.Found, sent []*schemas.LinkFound) error {
+	switch found := found.(type) {
+	case schemas.PeerLinks, schemas.PeerRedirect:
 		c.peers.links = true
-	case schemas.LinkRole_LINK_ROLE_NOTE:
+	case schemas.PeerNote:
 		if c.peers.lead != nil {
-			c.peers.lead.Hear(rec.GetFrom(), rec.GetNote())
+			c.peers.lead.Hear(found.GetFrom(), found.GetNote())
 		}
 	}
 	for _, to := range sent {
@@ -162,9 +140,7 @@ func (s *step) sendPeer(c *crawl, rec *schemas.LinkFound) error {
 
 // sendNote sends a note to another shard.
 func (s *step) sendNote(c *crawl, to uint32, note *schemas.ShardNote) error {
-	return s.sendPeer(c, &schemas.LinkFound{
-		Crawl: c.name, Shard: to, From: c.number, Role: schemas.LinkRole_LINK_ROLE_NOTE, Note: note,
-	})
+	return s.sendPeer(c, schemas.NoteTo(c.name, c.number, to, note))
 }
 
 // leaseVoid reports whether shard 0's lease is that of another owner; what is left of it is unknown until this

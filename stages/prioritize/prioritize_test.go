@@ -837,12 +837,12 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("\xff"))
 	f.Fuzz(func(t *testing.T, value []byte) {
 		// Whatever decode takes, the frontier takes.
-		rec, err := decode(stream.Record{Value: value})
-		if err != nil || len(rec.GetCrawl()) > 64 {
+		found, err := decode(stream.Record{Value: value})
+		if err != nil || len(found.Record().GetCrawl()) > 64 {
 			return
 		}
 		d := newDesk(t)
-		ctl := crawlOf(rec.GetCrawl())
+		ctl := crawlOf(found.Record().GetCrawl())
 		d.control(ctl)
 		d.step(stream.Record{Topic: schemas.TopicLinkFound, Value: value, Headers: map[string]string{schemas.HeaderVersion: "1"}})
 	})

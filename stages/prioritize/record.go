@@ -14,10 +14,10 @@ import (
 	"forager/schemas"
 )
 
-// decoded is a record of link.found, or the error of decoding it; then rec is nil.
+// decoded is a record of link.found, or the error of decoding it; then found is nil.
 type decoded struct {
-	rec *schemas.LinkFound
-	err error
+	found schemas.Found
+	err   error
 }
 
 // decodeAll reads records on all processors.
@@ -28,7 +28,7 @@ func decodeAll(records []stream.Record) []decoded {
 	for i, r := range records {
 		g.Go(func() error {
 			all[i].err = stream.Recovered(func() (err error) {
-				all[i].rec, err = decode(r)
+				all[i].found, err = decode(r)
 				return err
 			})
 			return nil
@@ -39,7 +39,7 @@ func decodeAll(records []stream.Record) []decoded {
 }
 
 // decode decodes a record of link.found and checks what the frontier relies on.
-func decode(r stream.Record) (*schemas.LinkFound, error) {
+func decode(r stream.Record) (schemas.Found, error) {
 	if r.Skipped() {
 		return nil, errors.New("the record was skipped: " + r.Headers[schemas.HeaderSkipped])
 	}
@@ -53,56 +53,27 @@ func decode(r stream.Record) (*schemas.LinkFound, error) {
 	if rec.GetShard() >= frontier.MaxShards {
 		return nil, fmt.Errorf("link.found is for shard %d of %s, and crawls have %d at most", rec.GetShard(), rec.GetCrawl(), frontier.MaxShards)
 	}
-	if rec.GetRole() != schemas.LinkRole_LINK_ROLE_VERDICT {
-		if err := checkPeer(rec); err != nil {
-			return nil, fmt.Errorf("link.found from shard %d of %s: %w", rec.GetFrom(), rec.GetCrawl(), err)
-		}
-	}
-	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE {
-		return rec, nil
-	}
-	if _, err := schemas.ParseID(rec.GetId()); err != nil {
+	found, err := schemas.OpenFound(rec)
+	if err != nil {
 		return nil, fmt.Errorf("link.found: %w", err)
-	}
-	consequence, ok := schemas.Outcomes[rec.GetOutcome()]
-	if !ok {
-		return nil, fmt.Errorf("link.found has the unknown outcome %v", rec.GetOutcome())
-	}
-	if consequence.Page {
-		j := rec.GetJudgement()
-		if j == nil || !probability(j.GetRaw()) || !probability(j.GetTempered()) || !probability(j.GetCalibrated()) {
-			return nil, fmt.Errorf("link.found has outcome %s and its judgement is %v", schemas.OutcomeName(rec.GetOutcome()), j)
-		}
-	}
-	if rec.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
-		if _, err := schemas.ParseID(rec.GetReplay()); err != nil {
-			return nil, fmt.Errorf("link.found asks for a replay of a request: %w", err)
-		}
-	}
-	for _, l := range rec.GetLinks() {
-		if l.GetUrl() == "" {
-			return nil, errors.New("link.found has a link without a URL")
-		}
 	}
 	if err := frontier.Fit(rec); err != nil {
 		return nil, fmt.Errorf("link.found: %w", err)
 	}
-	return rec, nil
+	return found, nil
 }
-
-func probability(p float64) bool { return p >= 0 && p <= 1 } // false for NaN
 
 // rescue makes the verdict for a record that cannot be decoded, from its headers: its request
 // has failed. nil if the headers name no request.
-func rescue(r stream.Record, cause error) *schemas.LinkFound {
+func rescue(r stream.Record, cause error) schemas.Found {
 	request, err := schemas.RequestFromHeaders(r.Headers)
 	if err != nil || request.GetShard() >= frontier.MaxShards {
 		return nil
 	}
-	return &schemas.LinkFound{
+	return schemas.Verdict{LinkFound: &schemas.LinkFound{
 		Id: request.GetId(), Crawl: request.GetCrawl(), Shard: request.GetShard(), Url: request.GetUrl(),
 		Outcome: schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT, Detail: cause.Error(),
-	}
+	}}
 }
 
 func headers(crawl string, shard uint32) map[string]string {

@@ -31,15 +31,16 @@ var peerRules = map[string]func(p *prioritizer, w *stream.Work) func(*stream.Res
 	// A lease is obeyed whichever owner gave it, so a former owner still gives some.
 	"old leases obeyed": func(p *prioritizer, w *stream.Work) func(*stream.Result) {
 		for _, r := range w.Records {
-			rec, err := decode(r)
-			if err != nil || rec.GetNote().GetLease() == nil || rec.GetNote().GetLease().GetKeep() {
+			found, err := decode(r)
+			rec, note := found.(schemas.PeerNote)
+			if err != nil || !note || rec.GetNote().GetLease() == nil || rec.GetNote().GetLease().GetKeep() {
 				continue
 			}
 			if c := p.crawls[unit(rec.GetCrawl(), rec.GetShard())]; c != nil && c.ready {
 				was := c.shard.Lease()
 				if rec.GetNote().GetEpoch() < was.GetEpoch() {
 					note := &schemas.ShardNote{Epoch: was.GetEpoch(), Sequence: was.GetSequence() + 1, Lease: rec.GetNote().GetLease()}
-					if _, err := c.shard.Apply(&schemas.LinkFound{Crawl: c.name, Shard: c.number, Role: schemas.LinkRole_LINK_ROLE_NOTE, Note: note}, w.Now); err != nil {
+					if _, err := c.shard.Apply(schemas.NoteTo(c.name, 0, c.number, note), w.Now); err != nil {
 						panic(err)
 					}
 				}
@@ -50,8 +51,12 @@ var peerRules = map[string]func(p *prioritizer, w *stream.Work) func(*stream.Res
 	// Links that another shard sent are applied each time they come.
 	"links count twice": func(p *prioritizer, w *stream.Work) func(*stream.Result) {
 		for i, r := range w.Records {
-			rec, err := decode(r)
-			if err == nil && rec.GetRole() == schemas.LinkRole_LINK_ROLE_LINKS {
+			found, err := decode(r)
+			if err != nil {
+				continue
+			}
+			if _, note := found.(schemas.PeerNote); schemas.BetweenShards(found) && !note {
+				rec := found.Record()
 				rec.Id = schemas.RequestID("again", strconv.FormatInt(r.Offset, 10), 0).Bytes()
 				if w.Records[i].Value, err = proto.Marshal(rec); err != nil {
 					panic(err)
@@ -149,12 +154,12 @@ func (c *pair) step() {
 		switch out.Topic {
 		case schemas.TopicLinkFound:
 			at[i].Offset = c.send(out)
-			rec, err := decode(c.inbox[len(c.inbox)-1])
+			found, err := decode(c.inbox[len(c.inbox)-1])
 			if err != nil {
 				c.t.Fatal(err)
 			}
-			if rec.GetNote() != nil {
-				c.notes = append(c.notes, rec.GetNote())
+			if note, ok := found.(schemas.PeerNote); ok {
+				c.notes = append(c.notes, note.GetNote())
 			}
 		case schemas.TopicFetchRequested:
 			req := new(schemas.FetchRequest)

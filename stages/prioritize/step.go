@@ -48,9 +48,12 @@ func (s *step) each(f func(*crawl) error) error {
 func (s *step) prepare(records []decoded) error {
 	recs := make(map[*crawl][]*schemas.LinkFound)
 	for _, d := range records {
-		c := s.crawls[unit(d.rec.GetCrawl(), d.rec.GetShard())]
-		if d.err == nil && c != nil && c.ready && c.records.count == 0 {
-			recs[c] = append(recs[c], d.rec)
+		if d.err != nil {
+			continue
+		}
+		rec := d.found.Record()
+		if c := s.crawls[unit(rec.GetCrawl(), rec.GetShard())]; c != nil && c.ready && c.records.count == 0 {
+			recs[c] = append(recs[c], rec)
 		}
 	}
 	for c, recs := range recs {
@@ -63,13 +66,14 @@ func (s *step) prepare(records []decoded) error {
 
 // take applies a record of the input to its crawl, or parks it there.
 func (s *step) take(r stream.Record, d decoded) error {
-	rec, err := d.rec, d.err
+	found, err := d.found, d.err
 	if err != nil {
-		rec = rescue(r, err)
+		found = rescue(r, err)
 	}
-	if rec == nil {
+	if found == nil {
 		return s.poison(r, err)
 	}
+	rec := found.Record()
 	if err := s.hasShard(rec); err != nil {
 		return s.poison(r, err)
 	}
@@ -80,7 +84,7 @@ func (s *step) take(r stream.Record, d decoded) error {
 	if c.deleted() {
 		return nil
 	}
-	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_VERDICT {
+	if !schemas.BetweenShards(found) {
 		c.memo.note(r.Topic, r.Partition, r.Offset)
 		c.unsaved = true
 	}
@@ -88,25 +92,26 @@ func (s *step) take(r stream.Record, d decoded) error {
 		c.dirty = true
 		return c.records.put(r)
 	}
-	return stream.GuardRecord(c.name, &r, func() error { return s.apply(c, r, rec, err) })
+	return stream.GuardRecord(c.name, &r, func() error { return s.apply(c, r, found, err) })
 }
 
 // apply applies a record; cause is why it had to be made from the record's headers, or nil.
-func (s *step) apply(c *crawl, r stream.Record, rec *schemas.LinkFound, cause error) error {
+func (s *step) apply(c *crawl, r stream.Record, found schemas.Found, cause error) error {
 	if cause != nil {
 		if err := s.poison(r, cause); err != nil {
 			return err
 		}
 	}
-	effects, err := c.shard.Apply(rec, s.now)
+	effects, err := c.shard.Apply(found.Record(), s.now)
 	if err != nil {
 		return fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
 	}
-	c.dirty = c.dirty || rec.GetRole() != schemas.LinkRole_LINK_ROLE_NOTE
-	if !effects.Duplicate && rec.GetRole() == schemas.LinkRole_LINK_ROLE_VERDICT {
-		s.count(c, r, rec)
+	_, note := found.(schemas.PeerNote)
+	c.dirty = c.dirty || !note
+	if !effects.Duplicate && !schemas.BetweenShards(found) {
+		s.count(c, r, found.ID())
 	}
-	if err := s.relay(c, rec, effects.Sent); err != nil {
+	if err := s.relay(c, found, effects.Sent); err != nil {
 		return err
 	}
 	for _, l := range effects.Settled {
@@ -120,13 +125,13 @@ func (s *step) apply(c *crawl, r stream.Record, rec *schemas.LinkFound, cause er
 // count counts in the crawl's spans the records of page.* that led to a verdict.
 // A trail that cannot be read is no reason to lose the verdict: the counts will differ from those of
 // the topic, and verify reports that.
-func (s *step) count(c *crawl, r stream.Record, rec *schemas.LinkFound) {
+func (s *step) count(c *crawl, r stream.Record, id schemas.ID) {
 	trail, err := schemas.ParseTrail(r.Headers[schemas.HeaderTrail])
 	if err != nil {
 		s.log.Error("trail", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
 		return
 	}
-	c.memo.count(schemas.ID(rec.GetId()), trail)
+	c.memo.count(id, trail)
 	c.unsaved = true
 }
 
@@ -167,11 +172,11 @@ func (s *step) unpark(c *crawl) error {
 		return err
 	}
 	for _, r := range records {
-		rec, cause := decode(r)
+		found, cause := decode(r)
 		if cause != nil {
-			rec = rescue(r, cause)
+			found = rescue(r, cause)
 		}
-		if err := s.apply(c, r, rec, cause); err != nil {
+		if err := s.apply(c, r, found, cause); err != nil {
 			return err
 		}
 	}

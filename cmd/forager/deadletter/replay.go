@@ -134,16 +134,8 @@ func ask(l Letter, now time.Time) (*schemas.LinkFound, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is about no request: %w", err)
 	}
-	id, err := schemas.ParseID(request.GetId())
-	if err != nil {
-		return nil, err
-	}
 	// The frontier decides whether a request can be replayed. A repeated call sends a new record, which it refuses and counts.
-	name := schemas.RequestID(request.GetCrawl(), fmt.Sprintf("replay:%s:%d", id, now.UnixNano()), 0)
-	return &schemas.LinkFound{
-		Id: name.Bytes(), Crawl: request.GetCrawl(), Shard: request.GetShard(), Url: request.GetUrl(),
-		Outcome: schemas.Outcome_OUTCOME_REPLAY, Replay: request.GetId(),
-	}, nil
+	return schemas.ReplayOf(request, now)
 }
 
 // replay sends the records of one crawl and counts the results.

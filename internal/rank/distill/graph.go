@@ -72,21 +72,15 @@ var ErrRecord = errors.New("not a verdict that can be ranked")
 // Note adds a record of link.found at an offset. A record whose id was noted before changes nothing. An error that is
 // ErrRecord is the record's fault.
 func (g *Graph) Note(rec *schemas.LinkFound, offset int64) error {
-	foreign := rec.GetRole() == schemas.LinkRole_LINK_ROLE_LINKS
-	if rec.GetRole() == schemas.LinkRole_LINK_ROLE_NOTE || schemas.Virtual(rec.GetOutcome()) {
-		return nil
-	}
-	id, err := schemas.ParseID(rec.GetId())
+	found, err := schemas.OpenFound(rec)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRecord, err)
 	}
-	if foreign && rec.GetJudgement() == nil {
-		return nil // no links, only a redirect
+	_, verdict := found.(schemas.Verdict)
+	if !verdict && (!schemas.BetweenShards(found) || rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED) {
+		return nil
 	}
-	delivered := rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED
-	if r := rec.GetJudgement().GetRaw(); delivered && (rec.GetJudgement() == nil || !(r >= 0 && r <= 1)) {
-		return fmt.Errorf("%w: a page delivered needs a relevance in [0,1], not %v", ErrRecord, rec.GetJudgement())
-	}
+	id := found.ID()
 	taken := append(g.key(takenKind), id[:]...)
 	if _, ok, err := g.store.Get(taken); err != nil || ok {
 		return err
@@ -96,9 +90,9 @@ func (g *Graph) Note(rec *schemas.LinkFound, offset int64) error {
 	}
 	var n noted
 	switch {
-	case delivered:
+	case rec.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED:
 		n = page(rec)
-		if !foreign {
+		if verdict {
 			g.pages++
 		}
 	case rec.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED && rec.GetRedirect() != "":

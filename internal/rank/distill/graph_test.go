@@ -65,11 +65,12 @@ func drawRecord(t *rapid.T) *schemas.LinkFound {
 		rec.Outcome = schemas.Outcome_OUTCOME_TIMEOUT
 		return rec
 	case "seeds":
-		rec.Outcome = schemas.Outcome_OUTCOME_SEEDS
+		rec.Outcome, rec.Url = schemas.Outcome_OUTCOME_SEEDS, ""
 	case "note":
-		return &schemas.LinkFound{Crawl: "c", Role: schemas.LinkRole_LINK_ROLE_NOTE}
+		return schemas.NoteTo("c", 0, 1, &schemas.ShardNote{Lease: &schemas.ShardLease{}})
 	case "moved":
-		rec.Role, rec.Outcome = schemas.LinkRole_LINK_ROLE_LINKS, schemas.Outcome_OUTCOME_DELIVERED
+		rec.Role, rec.Outcome, rec.Url = schemas.LinkRole_LINK_ROLE_LINKS, schemas.Outcome_OUTCOME_SEEDS, ""
+		rec.Moved, rec.Links = &schemas.MovedLink{Linkless: true}, []*schemas.Link{{Url: u}}
 		return rec
 	case "foreign":
 		rec.Role = schemas.LinkRole_LINK_ROLE_LINKS
@@ -94,7 +95,7 @@ func plainHubs(t *rapid.T, recs []*schemas.LinkFound, s Settings) *schemas.HubRa
 	for i, rec := range recs {
 		foreign := rec.Role == schemas.LinkRole_LINK_ROLE_LINKS
 		delivered := rec.Outcome == schemas.Outcome_OUTCOME_DELIVERED
-		if taken[string(rec.Id)] || rec.Role == schemas.LinkRole_LINK_ROLE_NOTE || rec.Outcome == schemas.Outcome_OUTCOME_SEEDS || foreign && rec.Judgement == nil {
+		if taken[string(rec.Id)] || rec.Role == schemas.LinkRole_LINK_ROLE_NOTE || rec.Outcome == schemas.Outcome_OUTCOME_SEEDS {
 			continue
 		}
 		taken[string(rec.Id)] = true
@@ -258,8 +259,8 @@ func TestGraphRefuses(t *testing.T) {
 		want string
 	}{
 		{&schemas.LinkFound{Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{}}, "id of 0 bytes"},
-		{&schemas.LinkFound{Id: id, Outcome: schemas.Outcome_OUTCOME_DELIVERED}, "needs a relevance"},
-		{&schemas.LinkFound{Id: id, Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: math.NaN()}}, "needs a relevance"},
+		{&schemas.LinkFound{Id: id, Outcome: schemas.Outcome_OUTCOME_DELIVERED}, "needs a judgement"},
+		{&schemas.LinkFound{Id: id, Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: math.NaN()}}, "needs a judgement"},
 	} {
 		if err := g.Note(c.rec, 1); !errors.Is(err, ErrRecord) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.rec, err, c.want)
