@@ -16,6 +16,7 @@ import (
 	"forager/internal/classify/httpmodel"
 	"forager/internal/lab/experiment"
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/backlink"
 	"forager/internal/rank/guide"
 	"forager/internal/rank/guidefile"
@@ -37,7 +38,7 @@ func TestExperimentsJudgeAsTheStage(t *testing.T) {
 		}
 	}
 	dir := web.Write(t)
-	file, err := experiment.LoadTasks(filepath.Join(dir, "tasks.json"))
+	file, err := taskfile.Load(filepath.Join(dir, "tasks.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

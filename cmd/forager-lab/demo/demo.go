@@ -7,6 +7,7 @@ import (
 	"forager/cmd/forager/demo"
 	"forager/cmd/internal/cli"
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/web/webarchive"
 )
@@ -42,7 +43,7 @@ func (f *Frozen) Open(ctx context.Context) (*demo.Ground, error) {
 	if tasks == "" {
 		tasks = filepath.Join(filepath.Dir(f.Web), "tasks.json.gz")
 	}
-	file, err := experiment.LoadTasks(tasks)
+	file, err := taskfile.Load(tasks)
 	if err != nil {
 		return nil, err
 	}

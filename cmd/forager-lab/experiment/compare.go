@@ -14,6 +14,7 @@ import (
 	"forager/internal/classify/critic"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/taskfile"
 	"forager/internal/platform/progress"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
@@ -95,7 +96,7 @@ func (c *experimentCompare) Run(s *cli.Session) error {
 			return cli.AsUsage(err)
 		}
 	}
-	file, err := experiment.LoadTasks(c.Tasks)
+	file, err := taskfile.Load(c.Tasks)
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (c *experimentCompare) Run(s *cli.Session) error {
 	for _, sentence := range failed {
 		fmt.Fprintln(s.Stderr, "failed:", sentence)
 	}
-	tasks = slices.DeleteFunc(tasks, func(t *experiment.Task) bool {
+	tasks = slices.DeleteFunc(tasks, func(t *taskfile.Task) bool {
 		return !slices.ContainsFunc(jobs, func(j experiment.Job) bool { return j.Task == t })
 	})
 	groups, err := experiment.Summarise(tasks, results)
@@ -204,7 +205,7 @@ type taskLine struct {
 	Diagnostic bool   `json:"diagnostic"`
 }
 
-func (c *experimentCompare) list(s *cli.Session, tasks []*experiment.Task) error {
+func (c *experimentCompare) list(s *cli.Session, tasks []*taskfile.Task) error {
 	lines := make([]taskLine, len(tasks))
 	for i, t := range tasks {
 		lines[i] = taskLine{t.Name, t.Warc, t.FocusClass, t.Targets, t.Budget, len(t.Seeds), t.DiagnosticOnly}

@@ -18,6 +18,7 @@ import (
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/experiment"
 	"forager/internal/lab/measure"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
@@ -285,7 +286,7 @@ func (c *SimwebCommand) Ground(seed uint64, cues, topic string, budget uint64, m
 }
 
 // syntheticGround is a task on a synthetic web.
-func syntheticGround(w *simweb.Web, name, topic string, budget uint64, seeds [][]string, model *critic.Model, dMax int) (*experiment.Task, *experiment.Ground, error) {
+func syntheticGround(w *simweb.Web, name, topic string, budget uint64, seeds [][]string, model *critic.Model, dMax int) (*taskfile.Task, *experiment.Ground, error) {
 	computed := &experiment.Computed{
 		Labels: make(map[string]string, w.Size()), Redirects: make(map[string]string, w.Size()),
 		Page: func(url string) ([]byte, string) {
@@ -298,7 +299,7 @@ func syntheticGround(w *simweb.Web, name, topic string, budget uint64, seeds [][
 		computed.Labels[url] = w.Truth(url).Topic
 		computed.Redirects[w.Alias(n)] = url
 	}
-	task := &experiment.Task{Name: name, Pages: experiment.PageSet{All: true}, TargetLabel: topic, FocusClass: topic, Budget: budget, Seeds: seeds}
+	task := &taskfile.Task{Name: name, Pages: taskfile.PageSet{All: true}, TargetLabel: topic, FocusClass: topic, Budget: budget, Seeds: seeds}
 	g, err := experiment.NewComputedGround(task, computed, model, linkfeature.Settings{DMax: dMax})
 	return task, g, err
 }

@@ -16,6 +16,7 @@ import (
 	"forager/internal/lab/experiment"
 	"forager/internal/lab/papers"
 	"forager/internal/lab/study"
+	"forager/internal/lab/taskfile"
 	"forager/internal/platform/progress"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
@@ -101,11 +102,11 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 	if c.Tasks == "" {
 		return nil, nil
 	}
-	file, err := experiment.LoadTasks(c.Tasks)
+	file, err := taskfile.Load(c.Tasks)
 	if err != nil {
 		return nil, err
 	}
-	var tasks []*experiment.Task
+	var tasks []*taskfile.Task
 	for i := range file.Tasks {
 		if t := &file.Tasks[i]; !t.DiagnosticOnly {
 			if len(t.Seeds) < c.FirstDraw+c.Draws {
@@ -118,7 +119,7 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	prepare := func(leaves schemas.LeafMode) (map[*experiment.Task]*experiment.Ground, error) {
+	prepare := func(leaves schemas.LeafMode) (map[*taskfile.Task]*experiment.Ground, error) {
 		return experiment.PrepareFrom(s, load, file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: papers.Reach}, leaves)
 	}
 	grounds, err := prepare(schemas.LeafMode_LEAF_MODE_COMPACT)
@@ -172,7 +173,7 @@ func (c *experimentPapers) synthetic(ctx context.Context, cues string) (*papers.
 		return nil, err
 	}
 	w := &papers.World{
-		Name: "simweb, cues " + cues, Synthetic: true, Draws: []int{0, 1}, Grounds: make(map[*experiment.Task]*experiment.Ground),
+		Name: "simweb, cues " + cues, Synthetic: true, Draws: []int{0, 1}, Grounds: make(map[*taskfile.Task]*experiment.Ground),
 		Origin: fmt.Sprintf("synthetic webs of %d pages, seeds %v, cues %s, topic %s, budget %d pages; critic of seed %d, teacher of seed %d", c.Pages, c.SimSeeds, cues, topic, c.Budget, c.Critic, c.Teacher),
 	}
 	if w.Prior, err = sim.teach(ctx, topic, cues, model); err != nil {

@@ -23,6 +23,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/taskfile"
 	"forager/internal/platform/objects"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
@@ -66,7 +67,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 	}
 	g := theWeb(t, task)
 	// Read and trained again, so that equal critics are a real test.
-	file, err := experiment.LoadTasks(frozen.Path(t, frozen.Webs, "tasks.json.gz"))
+	file, err := taskfile.Load(frozen.Path(t, frozen.Webs, "tasks.json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

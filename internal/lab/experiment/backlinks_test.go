@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/backlink"
 )
 
@@ -50,7 +51,7 @@ func TestAnIndexHasItsShare(t *testing.T) {
 // TestARationIsThatOfTheVariant: a mite of it is one query, all of the budget is more; others are not charged.
 func TestARationIsThatOfTheVariant(t *testing.T) {
 	g := ground(t, worldtest.Random(7, 60))
-	b := &Bench{Tasks: []*Task{g.task}, Draws: []int{0}, Grounds: map[*Task]*Ground{g.task: g}, Variants: []Variant{
+	b := &Bench{Tasks: []*taskfile.Task{g.task}, Draws: []int{0}, Grounds: map[*taskfile.Task]*Ground{g.task: g}, Variants: []Variant{
 		{Name: "mite", Ranker: "context-graph-backlinks", Ration: 1e-9}, {Name: "all", Ranker: "context-graph-backlinks", Ration: 1},
 		{Name: "none", Ranker: "context-graph", Ration: 1},
 	}}

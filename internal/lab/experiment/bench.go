@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/lab/taskfile"
 	"forager/schemas"
 )
 
@@ -57,13 +58,13 @@ func Variants(rankers []string, learning *schemas.Learning) []Variant {
 
 // Bench is a set of runs: every task with every draw and every variant.
 type Bench struct {
-	Tasks    []*Task
+	Tasks    []*taskfile.Task
 	Draws    []int
 	Variants []Variant
 	// RandomRuns is the number of runs of rankers of random order for each draw of a task, each with its own seed; 0 = 1.
 	RandomRuns int
 	// Ground of each task.
-	Grounds map[*Task]*Ground
+	Grounds map[*taskfile.Task]*Ground
 	// Known returns the result of a job that was run before, or nil; nil = all are run.
 	Known func(Job) *Result
 	// Done is called with each result, and the CPU time of its thread, from one goroutine at a time, in no fixed order; its
@@ -73,7 +74,7 @@ type Bench struct {
 
 // Job is one crawl to be run.
 type Job struct {
-	Task    *Task
+	Task    *taskfile.Task
 	Draw    int
 	Variant *Variant
 	// Seed of random choices.
@@ -200,7 +201,7 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 // Whole removes the tasks of which a run failed, as rankers are compared over the same tasks, and returns a sentence for
 // each failed run.
 func Whole(jobs []Job, results []Result) (_ []Job, _ []Result, failed []string) {
-	broken := make(map[*Task]bool)
+	broken := make(map[*taskfile.Task]bool)
 	for i := range results {
 		if results[i].Failed != "" {
 			broken[jobs[i].Task] = true
@@ -239,8 +240,8 @@ func (b *Bench) timed(ctx context.Context, j *Job) (*Result, time.Duration, erro
 
 // remaining counts the crawls still to be run, so that what they share is dropped after the last one.
 type remaining struct {
-	grounds map[*Task]*Ground
-	tasks   map[*Task]int
+	grounds map[*taskfile.Task]*Ground
+	tasks   map[*taskfile.Task]int
 	lessons map[lessonKey]int
 	parts   map[*part]int
 }
@@ -248,7 +249,7 @@ type remaining struct {
 // remaining counts the jobs left, and moves tasks that share guides next to each other, so that their guides are in memory
 // as briefly as possible. A crawl does not depend on those before it.
 func (b *Bench) remaining(jobs []Job, left []int) *remaining {
-	r := &remaining{b.Grounds, make(map[*Task]int), make(map[lessonKey]int), make(map[*part]int)}
+	r := &remaining{b.Grounds, make(map[*taskfile.Task]int), make(map[lessonKey]int), make(map[*part]int)}
 	first := make(map[lessonKey]int)
 	for at, i := range left {
 		key := b.Grounds[jobs[i].Task].lessonKey()
@@ -266,7 +267,7 @@ func (b *Bench) remaining(jobs []Job, left []int) *remaining {
 }
 
 // made records a finished crawl.
-func (r *remaining) made(t *Task) {
+func (r *remaining) made(t *taskfile.Task) {
 	g := r.grounds[t]
 	if r.tasks[t]--; r.tasks[t] == 0 {
 		g.rest()

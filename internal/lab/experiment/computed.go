@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"forager/internal/classify/critic"
+	"forager/internal/lab/taskfile"
 	"forager/internal/page/dom"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
@@ -35,8 +36,8 @@ func newWeb(c *Computed) *Web {
 }
 
 // NewComputedGround prepares a task on a computed web, with a critic that was trained elsewhere: every page counts.
-func NewComputedGround(task *Task, c *Computed, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
-	return newGround(task, new(CriticSet), newWeb(c), model, settings)
+func NewComputedGround(task *taskfile.Task, c *Computed, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
+	return newGround(task, new(taskfile.CriticSet), newWeb(c), model, settings)
 }
 
 // refuses returns why a ranker cannot be run, or nil.

@@ -14,6 +14,7 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/lab/taskfile"
 	"forager/schemas"
 )
 
@@ -223,8 +224,8 @@ func TestRunRefuses(t *testing.T) {
 
 func TestBench(t *testing.T) {
 	g := ground(t, worldtest.Random(7, 60))
-	tasks := []*Task{g.task}
-	grounds := map[*Task]*Ground{g.task: g}
+	tasks := []*taskfile.Task{g.task}
+	grounds := map[*taskfile.Task]*Ground{g.task: g}
 	told := 0
 	b := &Bench{Tasks: tasks, Draws: []int{0, 1}, Variants: Variants([]string{"soft-focus", "random"}, nil), RandomRuns: 3, Grounds: grounds,
 		Done: func(_ Job, r *Result, _ time.Duration, done, all int) error {
@@ -288,7 +289,7 @@ func TestBench(t *testing.T) {
 func TestARunThatFailsEndsNoOther(t *testing.T) {
 	g := ground(t, worldtest.Random(7, 60))
 	b := &Bench{
-		Tasks: []*Task{g.task}, Draws: []int{0, 1}, Grounds: map[*Task]*Ground{g.task: g},
+		Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Grounds: map[*taskfile.Task]*Ground{g.task: g},
 		Variants: []Variant{{Name: "soft-focus", Ranker: "soft-focus"}, {Name: "farther", Ranker: "apprentice", Learning: &schemas.Learning{DMax: 9}}},
 	}
 	results, err := b.Run(t.Context())
@@ -304,7 +305,7 @@ func TestARunThatFailsEndsNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := Job{Task: &Task{Name: "other"}}
+	other := Job{Task: &taskfile.Task{Name: "other"}}
 	kept, whole, failed := Whole(append(jobs, other), append(results, Result{Task: "other"}))
 	if len(kept) != 1 || kept[0] != other || len(whole) != 1 || whole[0].Task != "other" || len(failed) != 2 || !strings.Contains(failed[0], "prepared for 5") {
 		t.Errorf("%v, %v, %q", kept, whole, failed)

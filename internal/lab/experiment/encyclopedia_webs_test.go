@@ -20,6 +20,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"forager/internal/lab/taskfile"
 	"forager/internal/page/dom"
 	"forager/internal/page/text"
 	"forager/internal/rank/linkfeature"
@@ -158,7 +159,7 @@ func encyclopedia(t testing.TB, all []*article) *Web {
 func TestWebsEncyclopediaByLikes(t *testing.T) {
 	all := articles(t)
 	web := encyclopedia(t, all)
-	set := CriticSet{Examples: make(map[string][]string)}
+	set := taskfile.CriticSet{Examples: make(map[string][]string)}
 	var crawled []*article
 	for _, a := range all {
 		if strings.HasSuffix(web.labels[a.URL], "/learn") {
@@ -171,13 +172,13 @@ func TestWebsEncyclopediaByLikes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets := map[string]CriticSet{"subjects": set}
+	sets := map[string]taskfile.CriticSet{"subjects": set}
 	subjects := []string{"Religion", "Science", "Mathematics"}
 	if len(newLikeBench(t, nil, sets).likes) == 1 {
 		subjects = subjects[:1]
 	}
 	for _, subject := range subjects {
-		task := &Task{Name: "encyclopedia:" + subject, Pages: PageSet{LabelSuffix: "/crawl"}, TargetLabel: subject, Critic: "subjects", FocusClass: subject, Budget: 300}
+		task := &taskfile.Task{Name: "encyclopedia:" + subject, Pages: taskfile.PageSet{LabelSuffix: "/crawl"}, TargetLabel: subject, Critic: "subjects", FocusClass: subject, Budget: 300}
 		for draw := range 30 {
 			place := func(a *article) uint64 { return xxhash.Sum64String(strconv.Itoa(draw) + " " + a.URL) }
 			slices.SortFunc(crawled, func(a, b *article) int { return cmp.Compare(place(a), place(b)) })
@@ -194,6 +195,6 @@ func TestWebsEncyclopediaByLikes(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d targets among %d articles", task.Name, len(g.targets), len(g.urls))
-		newLikeBench(t, []*Task{task}, sets).compare(t, map[*Task]*Ground{task: g}, "soft-focus")
+		newLikeBench(t, []*taskfile.Task{task}, sets).compare(t, map[*taskfile.Task]*Ground{task: g}, "soft-focus")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/testkit/frozen"
 	"forager/schemas"
@@ -23,7 +24,7 @@ func folder(t testing.TB) string {
 
 func bench(t testing.TB, tasks []string, draws int, rankers []string) []Group {
 	t.Helper()
-	file, err := LoadTasks(filepath.Join(folder(t), "tasks.json.gz"))
+	file, err := taskfile.Load(filepath.Join(folder(t), "tasks.json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func bench(t testing.TB, tasks []string, draws int, rankers []string) []Group {
 // it), and the budget is a quarter of the pages. A page is there whatever has become of it: plain
 // text and what has no URL count, too, although no crawl here can spend budget on them.
 func TestWebsTasks(t *testing.T) {
-	file, err := LoadTasks(filepath.Join(folder(t), "tasks.json.gz"))
+	file, err := taskfile.Load(filepath.Join(folder(t), "tasks.json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestWebsTasks(t *testing.T) {
 		g := grounds[task]
 		pages := 0
 		count := func(p *page) {
-			if task.Pages.has(g.web.labels[p.url]) {
+			if task.Pages.Has(g.web.labels[p.url]) {
 				pages++
 			}
 		}

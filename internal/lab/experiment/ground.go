@@ -14,6 +14,7 @@ import (
 	"forager/internal/classify/critic"
 	"forager/internal/classify/taxonomy"
 	"forager/internal/judging"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -25,7 +26,7 @@ const maxHops = 10
 // Ground is the shared part of all crawls of one task: the web, the pages in scope with their judgements and features, and
 // the targets. It is safe for concurrent use.
 type Ground struct {
-	task *Task
+	task *taskfile.Task
 	web  *Web
 	*part
 	model      *critic.Model
@@ -45,17 +46,17 @@ type Ground struct {
 // newGround prepares a task on its web. Pages are judged by the critic and the features of their links extracted, up to
 // settings.DMax, as in the stages, when a crawl first requests them. Topic features are a setting of each crawl
 // (Learning.topics), not of settings.
-func newGround(task *Task, set *CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
+func newGround(task *taskfile.Task, set *taskfile.CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
 	settings.Topics, settings.Families = schemas.TopicFeatures_TOPIC_FEATURES_NONE, 0
 	weights, err := critic.Weigh(model, taxonomy.Marking{Good: []string{task.FocusClass}})
 	if err != nil {
 		return nil, fmt.Errorf("task %s: %w", task.Name, err)
 	}
-	g := &Ground{task: task, web: web, model: model, critic: judging.Critic{Classifier: model, Version: task.Critic, Weights: weights}, left: set.NotCounted.has(), settings: settings, targets: make(map[string]bool)}
+	g := &Ground{task: task, web: web, model: model, critic: judging.Critic{Classifier: model, Version: task.Critic, Weights: weights}, left: set.NotCounted.Has(), settings: settings, targets: make(map[string]bool)}
 	g.elsewhere = sync.OnceValue(g.outOfScope)
 	g.part = web.part(task.Pages)
 	for _, u := range g.urls {
-		if web.pages[u].outcome == schemas.Outcome_OUTCOME_DELIVERED && task.wants(web.labels[u]) && g.counted(u) {
+		if web.pages[u].outcome == schemas.Outcome_OUTCOME_DELIVERED && task.Wants(web.labels[u]) && g.counted(u) {
 			g.targets[u] = true
 		}
 	}

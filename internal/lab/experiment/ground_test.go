@@ -15,13 +15,14 @@ import (
 
 	"forager/internal/classify/examples"
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 
 // prepare reads a world from its files.
 func prepare(dir string) (*Ground, error) {
-	file, err := LoadTasks(filepath.Join(dir, "tasks.json"))
+	file, err := taskfile.Load(filepath.Join(dir, "tasks.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func TestDamagedWeb(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	const a, b, p, x, y = "http://a.example/", "http://b.example/", "http://b.example/p", "http://b.example/x", "http://b.example/y"
 	g := &Ground{
-		task: &Task{Budget: 8}, part: &part{urls: []string{a, b, p, x, y}},
+		task: &taskfile.Task{Budget: 8}, part: &part{urls: []string{a, b, p, x, y}},
 		targets: map[string]bool{a: true, b: true, "http://c.example/": true, "http://d.example/": true},
 	}
 	crawl := &Crawl{
@@ -246,8 +247,8 @@ func TestLabelsWithSlashes(t *testing.T) {
 	// The same examples as a file.
 	var lines bytes.Buffer
 	out := examples.NewWriter(&lines)
-	set := slashed.task.set(t, dir)
-	for _, class := range set.classes() {
+	set := criticSet(t, slashed.task, dir)
+	for _, class := range set.Classes() {
 		for _, u := range set.Examples[class] {
 			p := slashed.web.example(u).text()
 			var words []string
@@ -262,7 +263,7 @@ func TestLabelsWithSlashes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "more.jsonl"), lines.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	model, err := slashed.web.trainCritic(t.Context(), &CriticSet{Files: []string{"more.jsonl"}}, dir)
+	model, err := slashed.web.trainCritic(t.Context(), &taskfile.CriticSet{Files: []string{"more.jsonl"}}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,21 +280,21 @@ func TestLabelsWithSlashes(t *testing.T) {
 			t.Fatalf("%s: %v by pages, %v by a file, %v", u, a.GetRaw(), b.GetRaw(), err)
 		}
 	}
-	if _, err := slashed.web.trainCritic(t.Context(), &CriticSet{Files: []string{"none.jsonl"}}, dir); err == nil || !strings.Contains(err.Error(), "none.jsonl") {
+	if _, err := slashed.web.trainCritic(t.Context(), &taskfile.CriticSet{Files: []string{"none.jsonl"}}, dir); err == nil || !strings.Contains(err.Error(), "none.jsonl") {
 		t.Errorf("a missing file: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "more.jsonl"), append(lines.Bytes(), "{}\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := slashed.web.trainCritic(t.Context(), &CriticSet{Files: []string{"more.jsonl"}}, dir); err == nil || !strings.Contains(err.Error(), "more.jsonl") {
+	if _, err := slashed.web.trainCritic(t.Context(), &taskfile.CriticSet{Files: []string{"more.jsonl"}}, dir); err == nil || !strings.Contains(err.Error(), "more.jsonl") {
 		t.Errorf("a bad line: %v", err)
 	}
 }
 
-// set is the critic set of a task file in a directory.
-func (t *Task) set(tb testing.TB, dir string) *CriticSet {
+// criticSet is that of a task file in a directory.
+func criticSet(tb testing.TB, t *taskfile.Task, dir string) *taskfile.CriticSet {
 	tb.Helper()
-	file, err := LoadTasks(filepath.Join(dir, "tasks.json"))
+	file, err := taskfile.Load(filepath.Join(dir, "tasks.json"))
 	if err != nil {
 		tb.Fatal(err)
 	}

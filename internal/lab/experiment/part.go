@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"forager/internal/lab/taskfile"
 	"forager/internal/page/tfidf"
 	"forager/internal/rank/pageguide"
 	"forager/internal/web/scope"
@@ -29,13 +30,13 @@ type part struct {
 }
 
 // part returns the part of the web that a task may fetch. A redirect belongs to it if it leads to a page that does.
-func (w *Web) part(pages PageSet) *part {
+func (w *Web) part(pages taskfile.PageSet) *part {
 	if held, ok := w.parts.Load(pages); ok {
 		return held.(*part)
 	}
 	p := &part{web: w, inScope: make(map[string]bool), number: make(map[string]uint32)}
 	for u, x := range w.pages {
-		p.inScope[u] = x.outcome == schemas.Outcome_OUTCOME_REDIRECTED || pages.has(w.labels[u])
+		p.inScope[u] = x.outcome == schemas.Outcome_OUTCOME_REDIRECTED || pages.Has(w.labels[u])
 	}
 	maps.DeleteFunc(p.inScope, func(_ string, in bool) bool { return !in })
 	for u := range p.inScope {

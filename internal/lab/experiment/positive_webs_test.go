@@ -19,6 +19,7 @@ import (
 	"forager/internal/classify/taxonomy"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
@@ -34,7 +35,7 @@ func (w *Web) document(p *page) pulearning.Document {
 
 // likeExamples are n of a task's positive examples, and as background 1,000 pages of the web that the task
 // does not fetch, whatever they are about.
-func likeExamples(t testing.TB, web *Web, task *Task, set *CriticSet, n int) *pulearning.Examples {
+func likeExamples(t testing.TB, web *Web, task *taskfile.Task, set *taskfile.CriticSet, n int) *pulearning.Examples {
 	t.Helper()
 	byHash := func(a, b string) int { return cmp.Compare(xxhash.Sum64String(a), xxhash.Sum64String(b)) }
 	likes := slices.SortedFunc(slices.Values(set.Examples[task.FocusClass]), byHash)
@@ -44,7 +45,7 @@ func likeExamples(t testing.TB, web *Web, task *Task, set *CriticSet, n int) *pu
 	}
 	for _, u := range slices.SortedFunc(maps.Keys(web.pages), byHash) {
 		p := web.pages[u]
-		fetched := task.Pages.has(web.labels[u])
+		fetched := task.Pages.Has(web.labels[u])
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !fetched && web.labels[u] != "" && len(e.Background) < 1000 {
 			e.Background = append(e.Background, web.document(p))
 		}
@@ -52,7 +53,7 @@ func likeExamples(t testing.TB, web *Web, task *Task, set *CriticSet, n int) *pu
 	return e
 }
 
-func likeCritic(t testing.TB, task *Task, e *pulearning.Examples) *pulearning.Critic {
+func likeCritic(t testing.TB, task *taskfile.Task, e *pulearning.Examples) *pulearning.Critic {
 	t.Helper()
 	c, r, err := pulearning.Train(t.Context(), task.FocusClass, e, nil)
 	if err != nil {
@@ -63,7 +64,7 @@ func likeCritic(t testing.TB, task *Task, e *pulearning.Examples) *pulearning.Cr
 }
 
 // underCritic is the ground as another judge sees it.
-func (g *Ground) underCritic(t testing.TB, task *Task, set *CriticSet, by critic.Classifier) *Ground {
+func (g *Ground) underCritic(t testing.TB, task *taskfile.Task, set *taskfile.CriticSet, by critic.Classifier) *Ground {
 	t.Helper()
 	other, err := newGround(task, set, g.web, g.model, g.settings)
 	if err != nil {
@@ -74,10 +75,10 @@ func (g *Ground) underCritic(t testing.TB, task *Task, set *CriticSet, by critic
 }
 
 // logistic is the ground as a critic by logistic regression sees it, trained on the examples of the task.
-func (g *Ground) logistic(t testing.TB, task *Task, set *CriticSet) *Ground {
+func (g *Ground) logistic(t testing.TB, task *taskfile.Task, set *taskfile.CriticSet) *Ground {
 	t.Helper()
 	var e critic.Examples
-	for _, class := range set.classes() {
+	for _, class := range set.Classes() {
 		for _, raw := range set.Examples[class] {
 			p := g.web.example(raw)
 			if err := e.AddPage(p.url, []string{class}, p.text()); err != nil {
@@ -131,12 +132,12 @@ type likeBench struct {
 	Bench
 	likes    []int
 	learning *schemas.Learning
-	sets     map[string]CriticSet
+	sets     map[string]taskfile.CriticSet
 }
 
 // newLikeBench has FORAGER_DRAWS draws (2); with 5 or more, critics of 50 and of all likes are compared in addition to 10;
 // 10 or more are those from 10 on.
-func newLikeBench(t testing.TB, tasks []*Task, sets map[string]CriticSet) *likeBench {
+func newLikeBench(t testing.TB, tasks []*taskfile.Task, sets map[string]taskfile.CriticSet) *likeBench {
 	t.Helper()
 	first, draws := 0, 2
 	b := &likeBench{
@@ -162,7 +163,7 @@ func newLikeBench(t testing.TB, tasks []*Task, sets map[string]CriticSet) *likeB
 }
 
 // run prints the means of each ranker.
-func (b *likeBench) run(t testing.TB, name string, grounds map[*Task]*Ground, rankers ...string) map[string]*means {
+func (b *likeBench) run(t testing.TB, name string, grounds map[*taskfile.Task]*Ground, rankers ...string) map[string]*means {
 	t.Helper()
 	b.Grounds, b.Variants = grounds, Variants(rankers, b.learning)
 	results, err := b.Run(t.Context())
@@ -184,12 +185,12 @@ func (b *likeBench) run(t testing.TB, name string, grounds map[*Task]*Ground, ra
 
 // compare crawls grounds whose critic is supervised as other critics see them, too. A ranker that lives on the links of
 // the web must do better than random order with likes alone.
-func (b *likeBench) compare(t testing.TB, grounds map[*Task]*Ground, better string) {
+func (b *likeBench) compare(t testing.TB, grounds map[*taskfile.Task]*Ground, better string) {
 	t.Helper()
 	guided := []string{"soft-focus", "apprentice", "apprentice-gated"}
 	random := b.run(t, "supervised", grounds, append(guided, "random", "oracle")...)["random"]
-	as := func(see func(g *Ground, task *Task, set *CriticSet) *Ground) map[*Task]*Ground {
-		other := make(map[*Task]*Ground)
+	as := func(see func(g *Ground, task *taskfile.Task, set *taskfile.CriticSet) *Ground) map[*taskfile.Task]*Ground {
+		other := make(map[*taskfile.Task]*Ground)
 		for _, task := range b.Tasks {
 			set := b.sets[task.Critic]
 			other[task] = see(grounds[task], task, &set)
@@ -201,20 +202,20 @@ func (b *likeBench) compare(t testing.TB, grounds map[*Task]*Ground, better stri
 		if n < 1000 {
 			name = strconv.Itoa(n) + " likes"
 		}
-		m := b.run(t, name, as(func(g *Ground, task *Task, set *CriticSet) *Ground {
+		m := b.run(t, name, as(func(g *Ground, task *taskfile.Task, set *taskfile.CriticSet) *Ground {
 			return g.underCritic(t, task, set, likeCritic(t, task, likeExamples(t, g.web, task, set, n)))
 		}), guided...)[better]
 		if m.AUC/m.runs <= random.AUC/random.runs {
 			t.Errorf("%s: the AUC of %s is %.3f, random order's %.3f", name, better, m.AUC/m.runs, random.AUC/random.runs)
 		}
 	}
-	b.run(t, "supervised, logistic", as(func(g *Ground, task *Task, set *CriticSet) *Ground { return g.logistic(t, task, set) }), guided...)
+	b.run(t, "supervised, logistic", as(func(g *Ground, task *taskfile.Task, set *taskfile.CriticSet) *Ground { return g.logistic(t, task, set) }), guided...)
 }
 
 // TestWebsCrawlsByLikes crawls the universities of webkb for course pages (newLikeBench); from 10 draws on also by critics that
 // learn on during the crawl.
 func TestWebsCrawlsByLikes(t *testing.T) {
-	file, err := LoadTasks(filepath.Join(folder(t), "tasks.json.gz"))
+	file, err := taskfile.Load(filepath.Join(folder(t), "tasks.json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +257,7 @@ func TestWebsCrawlsByLikes(t *testing.T) {
 
 // learningOn is a crawl by the apprentice whose critic of 10 likes takes the pages met so far for further
 // background after 50 and 100 pages, as crawl start --like does after 100 and 200.
-func learningOn(t testing.TB, g *Ground, task *Task, set *CriticSet, draw int, learning *schemas.Learning) (*Ground, *Crawl) {
+func learningOn(t testing.TB, g *Ground, task *taskfile.Task, set *taskfile.CriticSet, draw int, learning *schemas.Learning) (*Ground, *Crawl) {
 	t.Helper()
 	e := likeExamples(t, g.web, task, set, 10)
 	own := g.underCritic(t, task, set, likeCritic(t, task, e))

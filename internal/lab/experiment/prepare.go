@@ -9,18 +9,19 @@ import (
 	"strings"
 
 	"forager/internal/classify/critic"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 
 // Prepare loads the webs of the tasks from a directory and trains their critics: the result is the grounds on which crawls
 // are run. Each web is read once.
-func Prepare(ctx context.Context, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings) (map[*Task]*Ground, error) {
+func Prepare(ctx context.Context, f *taskfile.File, dir string, tasks []*taskfile.Task, settings linkfeature.Settings) (map[*taskfile.Task]*Ground, error) {
 	return PrepareFrom(ctx, LoadWeb, f, dir, tasks, settings, schemas.LeafMode_LEAF_MODE_COMPACT)
 }
 
 // PrepareFrom is Prepare with webs from load, their leaves numbered in one way.
-func PrepareFrom(ctx context.Context, load Loader, f *TaskFile, dir string, tasks []*Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*Task]*Ground, error) {
+func PrepareFrom(ctx context.Context, load Loader, f *taskfile.File, dir string, tasks []*taskfile.Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*taskfile.Task]*Ground, error) {
 	webs := make(map[string]*Web)
 	models := make(map[string]*critic.Model)
 	for _, t := range tasks {
@@ -56,7 +57,7 @@ func PrepareFrom(ctx context.Context, load Loader, f *TaskFile, dir string, task
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	grounds := make(map[*Task]*Ground, len(tasks))
+	grounds := make(map[*taskfile.Task]*Ground, len(tasks))
 	for i, t := range tasks {
 		grounds[t] = made[i]
 	}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
@@ -17,7 +18,7 @@ import (
 func TestGuidesAreForgotten(t *testing.T) {
 	g := ground(t, worldtest.Random(7, 120))
 	bench := &Bench{
-		Tasks: []*Task{g.task}, Draws: []int{0, 1}, Grounds: map[*Task]*Ground{g.task: g},
+		Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Grounds: map[*taskfile.Task]*Ground{g.task: g},
 		Variants: Variants([]string{"context-graph", "memm-marginal", "apprentice-topics"}, &schemas.Learning{DMax: 5}),
 	}
 	kept := func() (guides, verdicts int) {

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"forager/internal/lab/measure"
+	"forager/internal/lab/taskfile"
 	"forager/internal/measure/harvest"
 )
 
@@ -117,7 +118,7 @@ func in(protocol, ranker string) bool { return Protocol(ranker) == protocol || R
 
 // Summarise makes the tables: one for each group and protocol, variants in the order of the results. The results are those
 // of a Bench over the tasks.
-func Summarise(tasks []*Task, results []Result) ([]Group, error) {
+func Summarise(tasks []*taskfile.Task, results []Result) ([]Group, error) {
 	diagnostic := make(map[string]bool)
 	for _, t := range tasks {
 		diagnostic[t.Group()] = diagnostic[t.Group()] || t.DiagnosticOnly
@@ -126,7 +127,7 @@ func Summarise(tasks []*Task, results []Result) ([]Group, error) {
 	samples, own := make(map[key]*sample), make(map[key]bool)
 	for i := range results {
 		r := &results[i]
-		k := key{group: (&Task{Name: r.Task}).Group()}
+		k := key{group: (&taskfile.Task{Name: r.Task}).Group()}
 		for _, k.protocol = range Protocols {
 			if !in(k.protocol, r.Ranker) {
 				continue
@@ -153,12 +154,6 @@ func Summarise(tasks []*Task, results []Result) ([]Group, error) {
 		groups = append(groups, *g)
 	}
 	return groups, nil
-}
-
-// Group returns the part of the task's name before ":".
-func (t *Task) Group() string {
-	name, _, _ := strings.Cut(t.Name, ":")
-	return name
 }
 
 // cell is one task and draw of one variant; several runs (random) are averaged.

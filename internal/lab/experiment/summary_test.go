@@ -6,14 +6,16 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"forager/internal/lab/taskfile"
 )
 
 // results of six tasks, two draws: AUC by ranker is given by f.
-func madeUp(tasks int, f func(task, draw int, ranker string) float64, rankers ...string) ([]*Task, []Result) {
-	var all []*Task
+func madeUp(tasks int, f func(task, draw int, ranker string) float64, rankers ...string) ([]*taskfile.Task, []Result) {
+	var all []*taskfile.Task
 	var results []Result
 	for i := range tasks {
-		all = append(all, &Task{Name: fmt.Sprintf("web:t%d", i)})
+		all = append(all, &taskfile.Task{Name: fmt.Sprintf("web:t%d", i)})
 		for draw := range 2 {
 			for _, r := range rankers {
 				runs := 1

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
@@ -66,7 +67,7 @@ func TestTransferIsRefusedWithoutOtherSites(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	b := &Bench{
-		Tasks: []*Task{g.task}, Draws: []int{0}, Grounds: map[*Task]*Ground{g.task: g},
+		Tasks: []*taskfile.Task{g.task}, Draws: []int{0}, Grounds: map[*taskfile.Task]*Ground{g.task: g},
 		Variants: Variants([]string{"apprentice-transferred", Baseline}, nil),
 	}
 	jobs, err := b.Jobs()

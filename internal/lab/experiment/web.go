@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"forager/internal/classify/critic"
 	"forager/internal/classify/examples"
+	"forager/internal/lab/taskfile"
 	"forager/internal/page/dom"
 	"forager/internal/web/httpresponse"
 	"forager/internal/web/warc"
@@ -134,6 +136,29 @@ func (w *Web) resolve(url string, in func(url string) bool) string {
 	return ""
 }
 
+// readLabels reads NAME.labels.tsv: canonical URL, or what is in its place, → label.
+func readLabels(path string) (map[string]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the labels: %w", err)
+	}
+	labels := make(map[string]string)
+	for n, line := range strings.Split(strings.TrimRight(string(b), "\n"), "\n") {
+		raw, label, ok := strings.Cut(strings.TrimRight(line, "\r"), "\t")
+		if !ok {
+			return nil, fmt.Errorf("%s line %d: want URL, tab, label", path, n+1)
+		}
+		if u, err := weburl.Parse(raw); err == nil { // otherwise a page that no crawler can request (ftp)
+			raw = u.String()
+		}
+		// As with responses, the first of several spellings of a URL wins.
+		if _, known := labels[raw]; !known {
+			labels[raw] = label
+		}
+	}
+	return labels, nil
+}
+
 // each calls f(0) … f(n−1), as many at once as there are processors.
 func each(n int, f func(i int)) {
 	var g errgroup.Group
@@ -246,10 +271,10 @@ func (w *Web) example(raw string) *page {
 }
 
 // trainCritic trains a critic on pages of a web and on the files of examples in a directory, with the classes as given.
-func (w *Web) trainCritic(ctx context.Context, set *CriticSet, dir string) (*critic.Model, error) {
+func (w *Web) trainCritic(ctx context.Context, set *taskfile.CriticSet, dir string) (*critic.Model, error) {
 	var all critic.Examples
 	var missing []string
-	for _, class := range set.classes() {
+	for _, class := range set.Classes() {
 		for _, raw := range set.Examples[class] {
 			p := w.example(raw)
 			if p == nil {

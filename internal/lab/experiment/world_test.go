@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
@@ -14,7 +15,7 @@ import (
 func ground(t testing.TB, w *worldtest.World) *Ground {
 	t.Helper()
 	dir := w.Write(t)
-	file, err := LoadTasks(filepath.Join(dir, "tasks.json"))
+	file, err := taskfile.Load(filepath.Join(dir, "tasks.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

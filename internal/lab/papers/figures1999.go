@@ -9,6 +9,7 @@ import (
 
 	"forager/internal/lab/experiment"
 	"forager/internal/lab/measure"
+	"forager/internal/lab/taskfile"
 	"forager/internal/measure/chart"
 	"forager/internal/measure/harvest"
 	"forager/internal/rank/distill"
@@ -98,7 +99,7 @@ func (s *session) recallOf(ranker string) float64 {
 }
 
 // pages returns the number of pages that crawls of a task can fetch.
-func (w *World) pages(t *experiment.Task) int { return w.Grounds[t].Pages() }
+func (w *World) pages(t *taskfile.Task) int { return w.Grounds[t].Pages() }
 
 // budgets returns the range of the tasks' budgets.
 func budgets(w *World) string {

@@ -15,6 +15,7 @@ import (
 
 	"forager/internal/lab/experiment"
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
@@ -23,7 +24,7 @@ import (
 func tiny(t testing.TB, seed uint64) *World {
 	t.Helper()
 	dir := worldtest.Random(seed, 120).Write(t)
-	file, err := experiment.LoadTasks(filepath.Join(dir, "tasks.json"))
+	file, err := taskfile.Load(filepath.Join(dir, "tasks.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

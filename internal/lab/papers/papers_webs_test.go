@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/testkit/frozen"
 )
@@ -16,7 +17,7 @@ import (
 // TestWebsGainIsTheCommittedOne measures Fig. 8 of 2002 on webkb-uni: its table in docs/papers.md must have these numbers.
 func TestWebsGainIsTheCommittedOne(t *testing.T) {
 	path := frozen.Path(t, frozen.Webs, "tasks.json.gz")
-	file, err := experiment.LoadTasks(path)
+	file, err := taskfile.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/taskfile"
 	"forager/schemas"
 )
 
@@ -21,15 +22,15 @@ const Reach = 8
 type World struct {
 	Name      string
 	Synthetic bool
-	Tasks     []*experiment.Task
-	Grounds   map[*experiment.Task]*experiment.Ground
+	Tasks     []*taskfile.Task
+	Grounds   map[*taskfile.Task]*experiment.Ground
 	// Draws of seeds, at least two.
 	Draws []int
 	// Prior is the model trained on another synthetic web (protocol T), nil if package experiment trains one on other
 	// sites.
 	Prior []byte
 	// Leaves are the tasks' grounds with leaves numbered as in the paper of 2002 (schemas.LEAF_MODE_PAPER); nil = none.
-	Leaves map[*experiment.Task]*experiment.Ground
+	Leaves map[*taskfile.Task]*experiment.Ground
 	// MEMM is the number of tasks with MEMMs, as each is trained for a task (2008).
 	MEMM int
 	// Origin identifies what the numbers depend on: files with their digests, or settings.
@@ -55,7 +56,7 @@ const (
 
 // crawlKey names one crawl.
 type crawlKey struct {
-	task   *experiment.Task
+	task   *taskfile.Task
 	draw   int
 	ranker string
 	how    how
@@ -141,7 +142,7 @@ func (w *World) crawl(ctx context.Context, k crawlKey) (*experiment.Crawl, error
 }
 
 // others returns the seeds of the next draw that are not this one's.
-func (w *World) others(t *experiment.Task, draw int) []string {
+func (w *World) others(t *taskfile.Task, draw int) []string {
 	next := t.Seeds[(draw+1)%len(t.Seeds)]
 	return slices.DeleteFunc(slices.Clone(next), func(s string) bool { return slices.Contains(t.Seeds[draw], s) })
 }
@@ -151,7 +152,7 @@ const starts = 5
 
 // far draws pages from which the nearest target is least to most hops away, and returns the distance of the nearest. If
 // they are fewer than starts, nearer ones are added, one layer after another.
-func (w *World) far(t *experiment.Task, draw, least, most int) (seeds []string, nearest int, err error) {
+func (w *World) far(t *taskfile.Task, draw, least, most int) (seeds []string, nearest int, err error) {
 	byLayer := make(map[int][]string)
 	distances, err := w.Grounds[t].Distances()
 	if err != nil {

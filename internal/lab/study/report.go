@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/taskfile"
 	"forager/internal/measure/harvest"
 )
 
@@ -48,9 +49,9 @@ type Curve struct {
 	Again   *float64 `json:"again"`
 }
 
-func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.Result, grounds map[*experiment.Task]*experiment.Ground) (*Report, error) {
+func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.Result, grounds map[*taskfile.Task]*experiment.Ground) (*Report, error) {
 	rep := &Report{Origin: *o, Draws: p.Draws, Runs: len(results)}
-	var tasks []*experiment.Task
+	var tasks []*taskfile.Task
 	for _, j := range jobs {
 		if !slices.Contains(tasks, j.Task) {
 			tasks = append(tasks, j.Task)
@@ -98,7 +99,7 @@ func (r *Report) Print(w io.Writer) {
 }
 
 // curves returns those of each variant of a group.
-func curves(g *experiment.Group, jobs []experiment.Job, results []experiment.Result, grounds map[*experiment.Task]*experiment.Ground) []Curve {
+func curves(g *experiment.Group, jobs []experiment.Job, results []experiment.Result, grounds map[*taskfile.Task]*experiment.Ground) []Curve {
 	byVariant := make(map[string]*courses)
 	for i, j := range jobs {
 		if j.Task.Group() != g.Name {
@@ -106,7 +107,7 @@ func curves(g *experiment.Group, jobs []experiment.Job, results []experiment.Res
 		}
 		v := byVariant[j.Variant.Name]
 		if v == nil {
-			v = &courses{pages: make(map[place]map[uint32]bool), scope: make(map[*experiment.Task]int)}
+			v = &courses{pages: make(map[place]map[uint32]bool), scope: make(map[*taskfile.Task]int)}
 			byVariant[j.Variant.Name] = v
 		}
 		v.add(j, &results[i], grounds[j.Task])
@@ -120,7 +121,7 @@ func curves(g *experiment.Group, jobs []experiment.Job, results []experiment.Res
 
 // place identifies a crawl; of several runs the first counts for overlaps.
 type place struct {
-	task *experiment.Task
+	task *taskfile.Task
 	draw int
 }
 
@@ -129,7 +130,7 @@ type courses struct {
 	recall, loss [][]float64 // by run
 	places       []place
 	pages        map[place]map[uint32]bool
-	scope        map[*experiment.Task]int // pages in scope
+	scope        map[*taskfile.Task]int // pages in scope
 }
 
 func (c *courses) add(j experiment.Job, r *experiment.Result, g *experiment.Ground) {

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
@@ -31,7 +32,7 @@ type Progress interface {
 // Run makes the runs of a plan that the log at path lacks, and reports on all runs of the plan. When ctx ends, finished
 // runs stay in the log, and the next call continues.
 func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report, error) {
-	file, err := experiment.LoadTasks(p.Tasks)
+	file, err := taskfile.Load(p.Tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 }
 
 // finishes checks for tasks on which no crawl can show anything.
-func finishes(p *Plan, tasks []*experiment.Task, grounds map[*experiment.Task]*experiment.Ground) error {
+func finishes(p *Plan, tasks []*taskfile.Task, grounds map[*taskfile.Task]*experiment.Ground) error {
 	var errs []error
 	for _, t := range tasks {
 		if grounds[t].Targets() == 0 {
@@ -118,7 +119,7 @@ func finishes(p *Plan, tasks []*experiment.Task, grounds map[*experiment.Task]*e
 	return errors.Join(errs...)
 }
 
-func originOf(p *Plan, folder string, tasks []*experiment.Task, grounds map[*experiment.Task]*experiment.Ground) (*Origin, error) {
+func originOf(p *Plan, folder string, tasks []*taskfile.Task, grounds map[*taskfile.Task]*experiment.Ground) (*Origin, error) {
 	o := &Origin{Version: logVersion, Study: p.Name, Webs: make(map[string]string), Critics: make(map[string]string)}
 	program, err := os.Executable()
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"forager/internal/classify/critic"
 	"forager/internal/lab/experiment"
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/lab/taskfile"
 )
 
 const planText = `
@@ -226,7 +227,7 @@ func TestLogsOfOtherOriginsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := &experiment.Variant{Name: "soft-focus", Ranker: "soft-focus"}
-	job := experiment.Job{Task: &experiment.Task{Name: "a"}, Variant: v, Seed: 3}
+	job := experiment.Job{Task: &taskfile.Task{Name: "a"}, Variant: v, Seed: 3}
 	if err := errors.Join(first.Add(v, &experiment.Result{Task: "a", Variant: "soft-focus", Seed: 3, Measures: experiment.Measures{Pages: 9}}), first.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package experiment
+package taskfile
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 )
 
 // TaskFile is a set of tasks over frozen webs in one directory.
-type TaskFile struct {
+type File struct {
 	About   string               `json:"about"`
 	Critics map[string]CriticSet `json:"critics"`
 	Tasks   []Task               `json:"tasks"`
@@ -46,7 +46,7 @@ type PageSet struct {
 }
 
 // has reports whether a page with that label is in the set.
-func (p PageSet) has(label string) bool { return p.All || strings.HasSuffix(label, p.LabelSuffix) }
+func (p PageSet) Has(label string) bool { return p.All || strings.HasSuffix(label, p.LabelSuffix) }
 
 // Sentences of older task files in place of the objects; they are still read.
 const (
@@ -138,7 +138,7 @@ func strictly[T any](b []byte, to *T) {
 }
 
 // Judge sets the learner of all critics, instead of that of the file.
-func (f *TaskFile) Judge(by critic.Method) {
+func (f *File) Judge(by critic.Method) {
 	for name, set := range f.Critics {
 		set.Method = by
 		f.Critics[name] = set
@@ -174,7 +174,7 @@ const maxBudget = 10_000_000
 
 // LoadTasks reads a task file (JSON, gzipped if its name ends in .gz). The webs are in the same directory. The error lists
 // every bad task.
-func LoadTasks(path string) (*TaskFile, error) {
+func Load(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the task file: %w", err)
@@ -188,15 +188,15 @@ func LoadTasks(path string) (*TaskFile, error) {
 		}
 		r = z
 	}
-	t, err := readTasks(r)
+	t, err := read(r)
 	if err != nil {
 		return nil, fmt.Errorf("task file %s: %w", path, err)
 	}
 	return t, nil
 }
 
-func readTasks(r io.Reader) (*TaskFile, error) {
-	t := &TaskFile{}
+func read(r io.Reader) (*File, error) {
+	t := &File{}
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()
 	if err := d.Decode(t); err != nil {
@@ -238,7 +238,7 @@ func readTasks(r io.Reader) (*TaskFile, error) {
 	return t, errors.Join(errs...)
 }
 
-func (t *Task) check(f *TaskFile) error {
+func (t *Task) check(f *File) error {
 	var set *CriticSet
 	if s, ok := f.Critics[t.Critic]; ok {
 		set = &s
@@ -273,14 +273,14 @@ func (t *Task) check(f *TaskFile) error {
 }
 
 // wants reports whether a page with that label is a target.
-func (t *Task) wants(label string) bool {
+func (t *Task) Wants(label string) bool {
 	rest, ok := strings.CutPrefix(label, t.TargetLabel)
 	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(t.TargetLabel, "/"))
 }
 
 // Select returns the tasks whose names match one of the patterns (path.Match syntax), in the file's order; all if there is
 // no pattern.
-func (f *TaskFile) Select(patterns ...string) ([]*Task, error) {
+func (f *File) Select(patterns ...string) ([]*Task, error) {
 	var out []*Task
 	for i := range f.Tasks {
 		match := len(patterns) == 0
@@ -306,31 +306,8 @@ func (f *TaskFile) Select(patterns ...string) ([]*Task, error) {
 	return out, nil
 }
 
-// readLabels reads NAME.labels.tsv: canonical URL, or what is in its place, → label.
-func readLabels(path string) (map[string]string, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the labels: %w", err)
-	}
-	labels := make(map[string]string)
-	for n, line := range strings.Split(strings.TrimRight(string(b), "\n"), "\n") {
-		raw, label, ok := strings.Cut(strings.TrimRight(line, "\r"), "\t")
-		if !ok {
-			return nil, fmt.Errorf("%s line %d: want URL, tab, label", path, n+1)
-		}
-		if u, err := weburl.Parse(raw); err == nil { // otherwise a page that no crawler can request (ftp)
-			raw = u.String()
-		}
-		// As with responses, the first of several spellings of a URL wins.
-		if _, known := labels[raw]; !known {
-			labels[raw] = label
-		}
-	}
-	return labels, nil
-}
-
 // has returns a function that reports whether a page is left out of every measure.
-func (n *NotCounted) has() func(url, label string) bool {
+func (n *NotCounted) Has() func(url, label string) bool {
 	if n.LabelWithoutSuffix != "" {
 		return func(_, label string) bool { return !strings.HasSuffix(label, n.LabelWithoutSuffix) }
 	}
@@ -344,6 +321,12 @@ func (n *NotCounted) has() func(url, label string) bool {
 }
 
 // classes returns the classes of a critic set in a fixed order.
-func (c *CriticSet) classes() []string {
+func (c *CriticSet) Classes() []string {
 	return slices.Sorted(maps.Keys(c.Examples))
+}
+
+// Group returns the part of the task's name before ":".
+func (t *Task) Group() string {
+	name, _, _ := strings.Cut(t.Name, ":")
+	return name
 }

@@ -1,8 +1,9 @@
-package experiment
+package taskfile
 
 import (
 	"bytes"
 	"compress/gzip"
+	"forager/internal/web/weburl"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -28,7 +29,7 @@ func TestLoadTasks(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f, err := LoadTasks(path)
+		f, err := Load(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,14 +50,14 @@ func TestLoadTasks(t *testing.T) {
 			}
 		}
 	}
-	if _, err := LoadTasks(filepath.Join(dir, "none.json")); err == nil || !strings.Contains(err.Error(), "none.json") {
+	if _, err := Load(filepath.Join(dir, "none.json")); err == nil || !strings.Contains(err.Error(), "none.json") {
 		t.Errorf("no file: %v", err)
 	}
 	plain := filepath.Join(dir, "plain.json.gz")
 	if err := os.WriteFile(plain, []byte(goodTasks), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadTasks(plain); err == nil || !strings.Contains(err.Error(), "not gzipped") {
+	if _, err := Load(plain); err == nil || !strings.Contains(err.Error(), "not gzipped") {
 		t.Errorf("plain: %v", err)
 	}
 }
@@ -91,7 +92,7 @@ func TestBadTasks(t *testing.T) {
 		if text == goodTasks {
 			t.Fatalf("%q is not in the file", c.old)
 		}
-		if _, err := readTasks(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.new, err)
 		}
 	}
@@ -105,14 +106,14 @@ func TestTargetsByLabel(t *testing.T) {
 		{"svg", "svg", true}, {"svg", "svg_reference", false}, {"svg", "svg/attributes", true}, {"svg", "", false},
 		{"course/", "course/texas", true}, {"course/texas", "course/texas", true}, {"course/texas", "course/texas2", false}, {"a/", "a/", true},
 	} {
-		if got := (&Task{TargetLabel: c.target}).wants(c.label); got != c.want {
+		if got := (&Task{TargetLabel: c.target}).Wants(c.label); got != c.want {
 			t.Errorf("target %q, label %q: %v", c.target, c.label, got)
 		}
 	}
 }
 
 func TestNotCounted(t *testing.T) {
-	f, err := readTasks(strings.NewReader(goodTasks))
+	f, err := read(strings.NewReader(goodTasks))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestNotCounted(t *testing.T) {
 		{"rest", "http://x.test/", "a/one", false}, {"rest", "http://x.test/", "a/two", true}, {"rest", "http://x.test/", "", true},
 	} {
 		set := f.Critics[c.critic]
-		if set.NotCounted.has()(c.url, c.label) != c.want {
+		if set.NotCounted.Has()(c.url, c.label) != c.want {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -136,11 +137,11 @@ func TestOldSentencesAreRead(t *testing.T) {
 	if now == goodTasks {
 		t.Fatal("the file has no sentences")
 	}
-	old, err := readTasks(strings.NewReader(goodTasks))
+	old, err := read(strings.NewReader(goodTasks))
 	if err != nil {
 		t.Fatal(err)
 	}
-	have, err := readTasks(strings.NewReader(now))
+	have, err := read(strings.NewReader(now))
 	if err != nil || !reflect.DeepEqual(have, old) {
 		t.Errorf("%+v and %+v, %v", have, old, err)
 	}
@@ -153,21 +154,21 @@ func FuzzLoadTasks(f *testing.F) {
 	f.Add([]byte(`{"critics": {"c": {"not_counted": []}}, "tasks": null}`))
 	f.Add([]byte(`{"tasks": [{"seeds": [null]}]} x`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		file, err := readTasks(bytes.NewReader(b))
+		file, err := read(bytes.NewReader(b))
 		if err != nil {
 			return
 		}
 		for i := range file.Tasks {
 			task := &file.Tasks[i]
 			set, ok := file.Critics[task.Critic]
-			if !ok || len(set.classes())+len(set.Files) == 0 {
+			if !ok || len(set.Classes())+len(set.Files) == 0 {
 				t.Fatalf("task %q: critic %v", task.Name, ok)
 			}
 			if task.Pages.check() != nil || task.Budget == 0 || task.Budget > maxBudget {
 				t.Fatalf("task %+v", task)
 			}
 			for _, seeds := range task.Seeds {
-				if _, err := canonical(seeds); err != nil || len(seeds) == 0 {
+				if _, err := weburl.Parse(seeds[0]); err != nil {
 					t.Fatalf("task %q: seeds %q, %v", task.Name, seeds, err)
 				}
 			}

@@ -1,4 +1,4 @@
-package experiment
+package taskfile
 
 import (
 	"os"
@@ -20,7 +20,7 @@ func TestTaskFilesAreDocumented(t *testing.T) {
 	if !ok || !closed {
 		t.Fatal("there is no example")
 	}
-	file, err := readTasks(strings.NewReader(example))
+	file, err := read(strings.NewReader(example))
 	if err != nil {
 		t.Fatal(err)
 	}
