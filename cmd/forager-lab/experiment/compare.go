@@ -14,6 +14,7 @@ import (
 	"forager/internal/classify/critic"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/tables"
 	"forager/internal/lab/taskfile"
 	"forager/internal/platform/progress"
 	"forager/internal/rank/apprentice"
@@ -155,7 +156,7 @@ func (c *experimentCompare) Run(s *cli.Session) error {
 	tasks = slices.DeleteFunc(tasks, func(t *taskfile.Task) bool {
 		return !slices.ContainsFunc(jobs, func(j experiment.Job) bool { return j.Task == t })
 	})
-	groups, err := experiment.Summarise(tasks, results)
+	groups, err := tables.Summarise(tasks, results)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/experiment"
 	"forager/internal/lab/measure"
+	"forager/internal/lab/tables"
 	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
@@ -94,7 +95,7 @@ func (c *SimwebCommand) Run(s *cli.Session) error {
 		}
 		for _, p := range c.protocols() {
 			for _, r := range c.Rankers {
-				if protocolOf(r) == p || experiment.Refers(r) {
+				if protocolOf(r) == p || tables.Refers(r) {
 					rows = append(rows, SimRow{cues, p, r, summary(byRanker[r], byRanker["soft-focus"])})
 				}
 			}
@@ -130,21 +131,21 @@ func printSimHead(w io.Writer, protocol string) {
 // protocolOf returns the protocol under which a ranker is tried here.
 func protocolOf(ranker string) string {
 	if ranker == Taught {
-		return experiment.ProtocolTransfer
+		return tables.ProtocolTransfer
 	}
-	return experiment.Protocol(ranker)
+	return tables.Protocol(ranker)
 }
 
 // protocols returns those of the rankers that learn; if none does, the one that charges every page.
 func (c *SimwebCommand) protocols() []string {
 	var used []string
-	for _, p := range experiment.Protocols {
-		if slices.ContainsFunc(c.Rankers, func(r string) bool { return protocolOf(r) == p && !experiment.Refers(r) }) {
+	for _, p := range tables.Protocols {
+		if slices.ContainsFunc(c.Rankers, func(r string) bool { return protocolOf(r) == p && !tables.Refers(r) }) {
 			used = append(used, p)
 		}
 	}
 	if len(used) == 0 {
-		used = []string{experiment.ProtocolCharged}
+		used = []string{tables.ProtocolCharged}
 	}
 	return used
 }

@@ -23,6 +23,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/tables"
 	"forager/internal/lab/taskfile"
 	"forager/internal/platform/objects"
 	"forager/internal/rank/apprentice"
@@ -270,7 +271,7 @@ func TestWebsExperimentCommand(t *testing.T) {
 		}
 	}
 	var doc struct {
-		Groups  []experiment.Group  `json:"groups"`
+		Groups  []tables.Group      `json:"groups"`
 		Results []experiment.Result `json:"results"`
 		Failed  []string            `json:"failed"`
 	}

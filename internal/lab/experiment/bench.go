@@ -29,6 +29,9 @@ func rankers() []string {
 	return names
 }
 
+// Baseline is the ranker that others are compared with, and whose loss they cut.
+const Baseline = "soft-focus"
+
 // Learns reports whether a ranker learns during the crawl, so that settings of learning change it.
 func Learns(ranker string) bool { return strings.HasPrefix(ranker, "apprentice") }
 

@@ -372,3 +372,19 @@ func TestContextEndsCrawlsAndTraining(t *testing.T) {
 		t.Errorf("the next training: %v", err)
 	}
 }
+
+// TestRankersAreNamedOnce: every ranker has a name of its own, and is built on another one.
+func TestRankersAreNamedOnce(t *testing.T) {
+	names := make(map[string]bool)
+	for _, r := range Rankers {
+		if names[r] {
+			t.Errorf("%s is twice in Rankers", r)
+		}
+		names[r] = true
+	}
+	for _, f := range further {
+		if !names[f.name] || f.built != "" && !names[f.built] {
+			t.Errorf("%s is built on %q: one of them is no ranker", f.name, f.built)
+		}
+	}
+}

@@ -2,13 +2,13 @@
 // judging, linkfeature, apprentice, policy and frontier. The same task, draw and ranker give the same pages in the same order,
 // on every machine and however many crawls run side by side.
 //
-//	TaskFile, webs → Prepare → Ground of each task → Bench.Run → Results → Summarise → tables
+//	task file, webs → Prepare → Ground of each task → Bench.Run → Results (→ package tables)
 //
 // # Tasks
 //
-// A Task is a frozen web (a WARC file), the pages of it that may be fetched, the examples that train the critic, a focus
+// A task (package taskfile) is a frozen web (a WARC file), the pages of it that may be fetched, the examples that train the critic, a focus
 // class, seeds by draw, a budget in pages, and the target pages, which have human labels. Links out of the web are out of
-// scope. What is charged and what is counted: decision 0440. The form of task files: docs/experiments.md.
+// scope. What is charged and what is counted: decision 0440.
 //
 // A Computed web is made page by page while it is crawled (synthetic webs). A parsed web can be kept in a Cache, whose files
 // are valid for one program (decision 0441).

@@ -3,58 +3,17 @@
 package experiment
 
 import (
-	"context"
-	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"testing"
-	"time"
 
 	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/testkit/frozen"
-	"forager/schemas"
 )
 
 // folder is the directory of the frozen webs.
 func folder(t testing.TB) string {
 	return frozen.Path(t, frozen.Webs, "")
-}
-
-func bench(t testing.TB, tasks []string, draws int, rankers []string) []Group {
-	t.Helper()
-	file, err := taskfile.Load(filepath.Join(folder(t), "tasks.json.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	selected, err := file.Select(tasks...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	grounds, err := Prepare(t.Context(), file, folder(t), selected, linkfeature.Settings{DMax: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("webs read, critics trained, pages judged: %.1f s", time.Since(began).Seconds())
-	b := &Bench{
-		Tasks: selected, RandomRuns: 3, Grounds: grounds,
-		Variants: Variants(rankers, &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH}),
-	}
-	for d := range draws {
-		b.Draws = append(b.Draws, d)
-	}
-	results, err := b.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d crawls: %.1f s in all", len(results), time.Since(began).Seconds())
-	groups, err := Summarise(selected, results)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return groups
 }
 
 // TestWebsTasks: of every task, the number of targets is that of the task file (newGround checks
@@ -96,42 +55,6 @@ func TestWebsTasks(t *testing.T) {
 			if s := g.Lost(draw); s != "" {
 				t.Errorf("%s, draw %d: seed %s is no page of the web", task.Name, draw, s)
 			}
-		}
-	}
-}
-
-// TestWebsTable prints the table of every task; FORAGER_DRAWS is the number of draws (2).
-func TestWebsTable(t *testing.T) {
-	draws := 2
-	if s := os.Getenv("FORAGER_DRAWS"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatalf("FORAGER_DRAWS: %v", err)
-		}
-		draws = n
-	}
-	tasks := []string{"webkb-uni:*", "webplatform:*"}
-	if s := os.Getenv("FORAGER_TASKS"); s != "" {
-		tasks = []string{s}
-	}
-	groups := bench(t, tasks, draws, Rankers)
-	for _, g := range groups {
-		t.Logf("\n%s", g.Table())
-		find := func(ranker string) RankerSummary {
-			i := slices.IndexFunc(g.Rankers, func(r RankerSummary) bool { return r.Ranker == ranker })
-			if i < 0 {
-				t.Fatalf("%s: no line for %s", g.Name, ranker)
-			}
-			return g.Rankers[i]
-		}
-		oracle, random := find("oracle").Measures["AUC"].Mean, find("random").Measures["AUC"].Mean
-		for _, r := range g.Rankers {
-			if a := r.Measures["AUC"].Mean; a > oracle+1e-9 {
-				t.Errorf("%s: %s has AUC %.3f, more than the oracle's %.3f", g.Name, r.Ranker, a, oracle)
-			}
-		}
-		if soft := find("soft-focus").Measures["AUC"].Mean; soft <= random {
-			t.Errorf("%s: soft focus has AUC %.3f, no more than random order's %.3f", g.Name, soft, random)
 		}
 	}
 }

@@ -107,3 +107,19 @@ func (g *Ground) teach(ctx context.Context, settings apprentice.Settings, l *sch
 	learner.FixCut()
 	return learner, nil
 }
+
+// newLearner returns the learner of a crawl: an empty one, or that of the prior.
+func newLearner(l *schemas.Learning, prior []byte) (apprentice.Learner, error) {
+	settings, err := apprentice.SettingsOf(l)
+	if err != nil {
+		return nil, err
+	}
+	if len(prior) == 0 {
+		return apprentice.New(settings), nil
+	}
+	learner, err := apprentice.OpenFor(prior, settings)
+	if err != nil {
+		return nil, fmt.Errorf("prior model: %w", err)
+	}
+	return learner, nil
+}

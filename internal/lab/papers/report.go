@@ -7,7 +7,7 @@ import (
 	"math"
 	"strings"
 
-	"forager/internal/lab/experiment"
+	"forager/internal/lab/tables"
 	"forager/internal/measure/chart"
 )
 
@@ -17,7 +17,7 @@ type Report struct {
 	Origins []string
 	Figures []Figure
 	// Tables of all rankers: those of package experiment, preformatted; nil = none.
-	Rankers []experiment.Group
+	Rankers []tables.Group
 	// About describes the tables of all rankers.
 	About string
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"forager/internal/lab/experiment"
+	"forager/internal/lab/tables"
 	"forager/internal/measure/chart"
 )
 
@@ -29,7 +29,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 
 // WriteHTML writes the report as one self-contained page.
 func (r *Report) WriteHTML(w io.Writer) error {
-	return page.Execute(w, map[string]any{"Report": r, "Columns": experiment.Columns})
+	return page.Execute(w, map[string]any{"Report": r, "Columns": tables.Columns})
 }
 
 func (g Group) chart(title, yTitle string, of func(Curve) []float64) template.HTML {
@@ -51,15 +51,15 @@ func (g Group) Best(variant, column string) bool {
 	if strings.HasPrefix(variant, "oracle") {
 		return false
 	}
-	i := slices.IndexFunc(g.Rankers, func(r experiment.RankerSummary) bool { return r.Ranker == variant })
+	i := slices.IndexFunc(g.Rankers, func(r tables.RankerSummary) bool { return r.Ranker == variant })
 	mine, ok := g.Rankers[i].Measures[column]
-	return ok && !slices.ContainsFunc(g.Rankers, func(r experiment.RankerSummary) bool {
+	return ok && !slices.ContainsFunc(g.Rankers, func(r tables.RankerSummary) bool {
 		other, ok := r.Measures[column]
 		return ok && !strings.HasPrefix(r.Ranker, "oracle") && other.Mean > mine.Mean
 	})
 }
 
-func cellText(r experiment.RankerSummary, column string) string {
+func cellText(r tables.RankerSummary, column string) string {
 	e, ok := r.Measures[column]
 	if !ok {
 		return "–"
@@ -83,8 +83,8 @@ func pText(v *float64) string {
 
 func protocolText(p string) string {
 	return map[string]string{
-		experiment.ProtocolCharged:   "C: every page that taught a ranker is charged to its budget",
-		experiment.ProtocolTransfer:  "T: other sites than those it crawls taught it",
-		experiment.ProtocolFirstFree: "P: a first crawl of the same web taught it and is not charged",
+		tables.ProtocolCharged:   "C: every page that taught a ranker is charged to its budget",
+		tables.ProtocolTransfer:  "T: other sites than those it crawls taught it",
+		tables.ProtocolFirstFree: "P: a first crawl of the same web taught it and is not charged",
 	}[p]
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/tables"
 	"forager/internal/lab/taskfile"
 	"forager/internal/measure/harvest"
 )
@@ -31,7 +32,7 @@ type Report struct {
 
 // Group is a table with its curves.
 type Group struct {
-	experiment.Group
+	tables.Group
 	Curves []Curve `json:"curves"`
 }
 
@@ -58,7 +59,7 @@ func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.R
 		}
 	}
 	rep.Tasks = len(tasks)
-	groups, err := experiment.Summarise(tasks, results)
+	groups, err := tables.Summarise(tasks, results)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (r *Report) Print(w io.Writer) {
 }
 
 // curves returns those of each variant of a group.
-func curves(g *experiment.Group, jobs []experiment.Job, results []experiment.Result, grounds map[*taskfile.Task]*experiment.Ground) []Curve {
+func curves(g *tables.Group, jobs []experiment.Job, results []experiment.Result, grounds map[*taskfile.Task]*experiment.Ground) []Curve {
 	byVariant := make(map[string]*courses)
 	for i, j := range jobs {
 		if j.Task.Group() != g.Name {
@@ -202,7 +203,7 @@ func means(courses [][]float64) []float64 {
 func rowOf(o *Origin, j experiment.Job, r *experiment.Result, g *experiment.Ground) Row {
 	row := Row{
 		Study: o.Study, Task: r.Task, Draw: int32(r.Draw), Variant: r.Variant, Ranker: r.Ranker,
-		Protocol: experiment.Protocol(r.Ranker), Settings: settingsOf(j.Variant), Seed: int64(r.Seed),
+		Protocol: tables.Protocol(r.Ranker), Settings: settingsOf(j.Variant), Seed: int64(r.Seed),
 		Web: j.Task.Warc, WebDigest: o.Webs[j.Task.Warc], Critic: j.Task.Critic, CriticDigest: o.Critics[j.Task.Critic],
 		TasksDigest: o.Tasks, ProgramDigest: o.Program,
 		Budget: int64(j.Task.Budget), Targets: int64(g.Targets()),

@@ -1,4 +1,4 @@
-package experiment
+package tables
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"forager/internal/lab/experiment"
 	"forager/internal/lab/measure"
 	"forager/internal/lab/taskfile"
 	"forager/internal/measure/harvest"
@@ -63,8 +64,8 @@ var Columns = []string{
 	"cosine≥.7", "σ",
 }
 
-// columns returns the measures of a run by column name.
-func (r *Result) columns() map[string]float64 {
+// columnsOf returns the measures of a run by column name.
+func columnsOf(r *experiment.Result) map[string]float64 {
 	m := &r.Measures
 	columns := map[string]float64{
 		"label@25": m.HarvestLabel[0], "label@50": m.HarvestLabel[1], "label@100": m.HarvestLabel[2],
@@ -77,10 +78,7 @@ func (r *Result) columns() map[string]float64 {
 	return columns
 }
 
-// Baseline is the ranker that others are compared with, and whose loss they cut.
-const Baseline = "soft-focus"
-
-// claims lists the rankers that a ranker is compared with in addition to the Baseline: the gated apprentice with its gate
+// claims lists the rankers that a ranker is compared with in addition to the Baseline of experiments: the gated apprentice with its gate
 // alone, to separate the gain of the features.
 var claims = map[string][]string{
 	"apprentice-gated":       {"gate-fifo", "gate-random"},
@@ -118,7 +116,7 @@ func in(protocol, ranker string) bool { return Protocol(ranker) == protocol || R
 
 // Summarise makes the tables: one for each group and protocol, variants in the order of the results. The results are those
 // of a Bench over the tasks.
-func Summarise(tasks []*taskfile.Task, results []Result) ([]Group, error) {
+func Summarise(tasks []*taskfile.Task, results []experiment.Result) ([]Group, error) {
 	diagnostic := make(map[string]bool)
 	for _, t := range tasks {
 		diagnostic[t.Group()] = diagnostic[t.Group()] || t.DiagnosticOnly
@@ -181,7 +179,7 @@ func newSample() *sample {
 	}
 }
 
-func (s *sample) add(r *Result) {
+func (s *sample) add(r *experiment.Result) {
 	s.tasks[r.Task], s.draws[r.Draw] = true, true
 	if s.ends[r.Variant] == nil {
 		s.ends[r.Variant], s.ranker[r.Variant] = make(map[string]int), r.Ranker
@@ -191,7 +189,7 @@ func (s *sample) add(r *Result) {
 	if s.cells[c] == nil {
 		s.cells[c] = make(map[string][]float64)
 	}
-	for k, v := range r.columns() {
+	for k, v := range columnsOf(r) {
 		s.cells[c][k] = append(s.cells[c][k], v)
 	}
 	s.ends[r.Variant][r.EndReason]++
@@ -201,7 +199,7 @@ func (s *sample) add(r *Result) {
 func (s *sample) value(c cell, column string) (v float64, ok bool) {
 	if at, isCut := strings.CutPrefix(column, "loss-cut"); isCut {
 		loss, have := s.value(c, "loss"+at)
-		base, haveBase := s.value(cell{c.task, c.draw, Baseline}, "loss"+at)
+		base, haveBase := s.value(cell{c.task, c.draw, experiment.Baseline}, "loss"+at)
 		if !have || !haveBase {
 			return 0, false
 		}
@@ -310,7 +308,7 @@ func (s *sample) compare(g *Group) error {
 		if ranker == "random" || strings.HasPrefix(ranker, "oracle") {
 			continue // no claim about these
 		}
-		for _, to := range append([]string{Baseline}, claims[ranker]...) {
+		for _, to := range append([]string{experiment.Baseline}, claims[ranker]...) {
 			if to == variant || s.ends[to] == nil {
 				continue
 			}
