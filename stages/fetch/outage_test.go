@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/dns/dnsmessage"
 	"pgregory.net/rapid"
 
+	"forager/internal/testkit/nameserver"
 	"forager/internal/web/webclient"
 	"forager/schemas"
 )
@@ -290,57 +290,16 @@ func TestProxyOrResolverAway(t *testing.T) {
 		})
 	})
 	t.Run("resolver", func(t *testing.T) {
-		conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		address := conn.LocalAddr().String()
-		conn.Close()
-		was := net.DefaultResolver
-		t.Cleanup(func() { net.DefaultResolver = was }) // when the stage has ended
-		net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "udp", address)
-		}}
+		address := nameserver.Free(t)
 		b := newBed(t, page)
 		_, port, err := net.SplitHostPort(b.web.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.cfg.Stages.Fetch.Proxy, b.cfg.Stages.Fetch.AllowPrivate = "", []string{"127.0.0.1"}
-		testAway(t, b, ":"+port, "the resolver cannot be reached", func() io.Closer {
-			conn, err := net.ListenPacket("udp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			go resolve(conn)
-			return conn
-		})
+		set := &b.cfg.Stages.Fetch
+		set.Proxy, set.Resolver, set.AllowPrivate = "", address, []string{"127.0.0.1"}
+		testAway(t, b, ":"+port, "the resolver cannot be reached", func() io.Closer { return nameserver.Start(t, address) })
 	})
-}
-
-// resolve returns for every name the address 127.0.0.1 only.
-func resolve(conn net.PacketConn) {
-	b := make([]byte, 1500)
-	for {
-		n, from, err := conn.ReadFrom(b)
-		if err != nil {
-			return
-		}
-		var m dnsmessage.Message
-		if m.Unpack(b[:n]) != nil || len(m.Questions) != 1 {
-			continue
-		}
-		q := m.Questions[0]
-		m = dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
-		if q.Type == dnsmessage.TypeA {
-			m.Answers = []dnsmessage.Resource{{
-				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
-			}}
-		}
-		if answer, err := m.Pack(); err == nil {
-			conn.WriteTo(answer, from)
-		}
-	}
 }
 
 // testAway runs the stage while the web is unreachable for a cause, until come is called; hosts have a port.

@@ -38,7 +38,11 @@ func checkNetwork(ctx context.Context, cfg *pipeline.Config, add func(what, deta
 		add("proxy", proxy+" takes connections", "start the proxy, or correct stages.fetch.proxy; crawls wait and go on by themselves", checkProxy(ctx, cfg))
 		return
 	}
-	add("resolver", "answers", "see /etc/resolv.conf and the network of this machine; crawls wait and go on by themselves", checkResolver(ctx, net.DefaultResolver))
+	what, fix := "that of this machine answers", "see /etc/resolv.conf and the network of this machine"
+	if server := cfg.Stages.Fetch.Resolver; server != "" {
+		what, fix = server+" answers", "start the DNS server, or correct stages.fetch.resolver"
+	}
+	add("resolver", what, fix+"; crawls wait and go on by themselves", checkResolver(ctx, webclient.Resolver(cfg.Stages.Fetch.Resolver)))
 }
 
 // checkCrawls names the crawls whose network is unreachable.

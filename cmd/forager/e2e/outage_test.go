@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"forager/cmd/forager/demo"
 	"forager/cmd/internal/cli"
 	"forager/internal/frontier"
+	"forager/internal/testkit/nameserver"
 	"forager/schemas"
 )
 
@@ -194,17 +196,20 @@ func (w *pages) host(i int) http.Handler {
 // TestHostsAway crawls hosts without a proxy. In one crawl six are down: their URLs are kept while the others
 // continue, and fetched when a host is up again before the crawl's patience ends; what was given up, and what
 // failed, is retried when the operator requests it. In the other crawl all hosts go down at once: it is
-// suspended, is not charged, and continues by itself.
+// suspended, is not charged, and continues by itself. A third crawl loses its resolver.
 func TestHostsAway(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
-	w := newPages(t, 10, 12)
+	w, resolver := newPages(t, 10, 12), nameserver.Free(t)
 	r := newRig(t, g.Handler, "retry_delay: 30s", "retry_delay: 1s")
 	b, err := os.ReadFile(r.path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rewired := strings.Replace(string(b), "proxy: "+r.cfg.Stages.Fetch.Proxy, "allow_private: [127.77.0.0/16]", 1)
+	proxy := "proxy: " + r.cfg.Stages.Fetch.Proxy
+	before, _, _ := strings.Cut(string(b), proxy)
+	indent := before[strings.LastIndex(before, "\n"):]
+	rewired := strings.Replace(string(b), proxy, "allow_private: [127.0.0.1, 127.77.0.0/16]"+indent+"resolver: "+resolver, 1)
 	if err := os.WriteFile(r.path, []byte(rewired), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -273,4 +278,59 @@ func TestHostsAway(t *testing.T) {
 	}
 	ended("all", frontier.EndEmpty, 10*12, 0)
 	r.verified("all")
+
+	resolverAway(t, r, g, resolver)
+}
+
+// resolverAway crawls hosts that have names, each of whose requests needs a look-up. The resolver is away at first, and
+// again in the middle.
+func resolverAway(t *testing.T, r *rig, g *demo.Ground, resolver string) {
+	const hosts, each = 10, 12
+	w := &pages{each: each}
+	named := newAbsent(t, "127.0.0.1", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var host int
+		if _, err := fmt.Sscanf(r.Host, "h%d.", &host); err != nil {
+			t.Errorf("host %s", r.Host)
+		}
+		rw.Header().Set("Connection", "close")
+		w.host(host).ServeHTTP(rw, r)
+	}))
+	_, port, err := net.SplitHostPort(named.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range hosts {
+		w.hosts = append(w.hosts, &absent{address: fmt.Sprintf("h%d.test:%s", i, port)})
+	}
+	named.come()
+	c := r.crawl(g, "names", "soft-focus", 500, func(c *schemas.CrawlControl) { c.Window = 4 })
+	c.Seeds = []string{w.url(0, "/0"), w.url(5, "/0")}
+	waiting := func(st *schemas.CrawlStatus) bool { return st.GetOutage() != nil && st.GetInFlight() <= 2 }
+	r.begin(c)
+	st := r.until("names", "waiting for the resolver", time.Minute, waiting)
+	if st.GetRequests() != 0 || !strings.Contains(st.GetOutage().GetCause(), "the resolver cannot be reached") {
+		t.Errorf("with the resolver away: %v", st)
+	}
+	if out, _, code := r.run("doctor"); code == cli.ExitOK || !strings.Contains(out, "BAD  resolver") || !strings.Contains(out, "names: network unreachable") {
+		t.Errorf("doctor, exit %d:\n%s", code, out)
+	}
+	server := nameserver.Start(t, resolver)
+	r.until("names", "under way", 2*time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
+	server.Close()
+	st = r.until("names", "waiting again", time.Minute, waiting)
+	if st.GetQueued() == 0 {
+		t.Errorf("it waits without a URL: %v", st)
+	}
+	nameserver.Start(t, resolver)
+	st = r.until("names", "finished", 2*time.Minute, finished)
+	if st.GetEndReason() != frontier.EndEmpty || st.GetPages() != hosts*each || st.GetRequests() != hosts*each || st.GetOutcomes()["network-unreachable"] == 0 {
+		t.Errorf("after the outages: %v", st)
+	}
+	r.verified("names")
+	if out := r.mustRun("report", "names"); !strings.Contains(out, "NETWORK UNREACHABLE") || !strings.Contains(out, "the resolver cannot be reached") {
+		t.Errorf("report:\n%s", out)
+	}
+	if out := r.mustRun("doctor"); !strings.Contains(out, resolver+" answers") {
+		t.Errorf("doctor:\n%s", out)
+	}
 }

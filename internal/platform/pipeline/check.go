@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"slices"
@@ -112,6 +113,11 @@ func (k checks) all(c *Config) {
 	}
 	if f := &c.Stages.Fetch; f.Proxy != "" {
 		k.httpURL("stages.fetch.proxy", f.Proxy)
+	}
+	if f := &c.Stages.Fetch; f.Resolver != "" {
+		if _, err := netip.ParseAddrPort(f.Resolver); err != nil {
+			k.Problem("stages.fetch.resolver", "%q is not address:port, such as 127.0.0.1:53", f.Resolver)
+		}
 	}
 	k.hosts("stages.fetch.allow_private", c.Stages.Fetch.AllowPrivate)
 	if a := &c.Stages.ArchiveParquet; a.MemoryBytes != 0 && a.MemoryBytes < archiveMemory(a.FileBytes) {

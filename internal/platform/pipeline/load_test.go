@@ -48,7 +48,7 @@ func TestEveryProblemIsReportedByItsPath(t *testing.T) {
 	for _, r := range [][2]string{
 		{`brokers: ["127.0.0.1:19092"]`, `brokers: ["nowhere"]`},
 		{"  endpoint: http://127.0.0.1:19000\n", ""},
-		{"hold: 30s", "hold: soon"},
+		{"hold: 30s", "hold: soon\n    resolver: localhost:53"},
 		{"concurrency: 64", "concurrency: 0\n    speed: 11"},
 		{"  crawl.control:   {partitions: 1, compact: true", "  crawl.control:   {partitions: 3, compact: false"},
 		{"  dead.letter:     {partitions: 1", "  dead.letters: {partitions: 0"},
@@ -79,7 +79,7 @@ func TestEveryProblemIsReportedByItsPath(t *testing.T) {
 	}
 	want := map[string]bool{
 		"kafka.brokers": true, "s3.endpoint": true, "stages.fetch.hold": true,
-		"stages.fetch.concurrency": true, "stages.fetch.speed": true,
+		"stages.fetch.concurrency": true, "stages.fetch.speed": true, "stages.fetch.resolver": true,
 		"topics.crawl.control.partitions": true, "topics.crawl.control.compact": true,
 		"topics.dead.letters": true, "s3.bucket": true, "data": true,
 		"stages.archive-parquet.memory_bytes": true,
@@ -161,8 +161,9 @@ func TestServices(t *testing.T) {
 	c.Kafka.Brokers = []string{"127.0.0.1:19092", "k.example:9093"}
 	c.S3.Endpoint, c.ClickHouse.URL = "https://s3.example", "http://[::1]:18123"
 	c.Local.Metrics, c.Stages.Fetch.Metrics, c.Stages.Fetch.Replicas, c.Stages.Fetch.Proxy = ":9100", "0.0.0.0:9101", 2, "http://127.0.0.1:18080"
+	c.Stages.Fetch.Resolver = "127.0.0.1:53"
 	want := []Service{
-		{"0.0.0.0:9101", false}, {"0.0.0.0:9102", false}, {"127.0.0.1:18080", false}, {"127.0.0.1:19092", false}, {":9100", false},
+		{"0.0.0.0:9101", false}, {"0.0.0.0:9102", false}, {"127.0.0.1:18080", false}, {"127.0.0.1:19092", false}, {"127.0.0.1:53", false}, {":9100", false},
 		{"[::1]:18123", false}, {"k.example:9093", false}, {"s3.example:443", true},
 	}
 	if diff := cmp.Diff(want, c.Services()); diff != "" {

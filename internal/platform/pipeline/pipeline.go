@@ -158,6 +158,7 @@ type Fetch struct {
 	SegmentAge    time.Duration `yaml:"segment_age" default:"250ms" range:"0s..1m" help:"age at which a WARC segment is closed"`
 	Linger        time.Duration `yaml:"linger" default:"20ms" range:"0s..1m" help:"time that outputs, and a segment when nothing else is being fetched, wait for others in flight; a request alone in flight does not wait"`
 	Proxy         string        `yaml:"proxy" help:"HTTP proxy for every request, http://host:port; empty = none"`
+	Resolver      string        `yaml:"resolver" help:"DNS server for the hosts of URLs, address:port; empty = that of the machine"`
 	AllowPrivate  Hosts         `yaml:"allow_private" help:"networks and hosts with private addresses that may be fetched, such as [10.1.0.0/16, intranet.example]; addresses of this file never are"`
 	RobotsTTL     time.Duration `yaml:"robots_ttl" default:"24h" range:"1s..24h" help:"time for which robots.txt is kept (RFC 9309, section 2.4)"`
 }

@@ -39,7 +39,7 @@ type Service struct {
 }
 
 // Services returns the addresses of the pipeline's own parts, which are not to be crawled: brokers, S3, ClickHouse,
-// the metrics of every process, and the proxy of fetch.
+// the metrics of every process, and the proxy and the resolver of fetch.
 func (c *Config) Services() []Service {
 	var all []Service
 	for _, b := range c.Kafka.Brokers {
@@ -49,6 +49,9 @@ func (c *Config) Services() []Service {
 		if s, ok := serviceOf(raw); ok {
 			all = append(all, s)
 		}
+	}
+	if resolver := c.Stages.Fetch.Resolver; resolver != "" {
+		all = append(all, Service{Address: resolver})
 	}
 	all = append(all, metricsOf(c.Local.Process, 1)...)
 	for _, x := range c.Stages.all() {

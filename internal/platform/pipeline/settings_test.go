@@ -79,7 +79,7 @@ func TestEverySettingIsExplained(t *testing.T) {
 func TestWrittenConfigurationLoads(t *testing.T) {
 	for _, text := range []string{
 		"", "memory: 3GiB\n", "memory: 20GiB\nstages: {prioritize: {replicas: 4}, distill: {replicas: 0}}\n",
-		"stages: {fetch: {proxy: 'http://127.0.0.1:8080', allow_private: [10.0.0.0/8, a.test]}}\ntopics: {page.judged: {partitions: 7, retention: 90m}}\n",
+		"stages: {fetch: {proxy: 'http://127.0.0.1:8080', resolver: '[::1]:53', allow_private: [10.0.0.0/8, a.test]}}\ntopics: {page.judged: {partitions: 7, retention: 90m}}\n",
 		"data: '#x: \"y'\n", "data: 'true'\n", "data: \"a\\nb\"\n",
 	} {
 		want, problems := parse([]byte(open + text))

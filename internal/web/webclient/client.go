@@ -46,6 +46,9 @@ type Settings struct {
 	BodyTimeout time.Duration
 	// Proxy is an HTTP proxy ("http://host:port") for every request; "" = none.
 	Proxy string
+	// Resolver is the DNS server (address:port) that looks up the hosts of URLs; "" = that of the machine. The names of
+	// Own and of the proxy are looked up with that of the machine.
+	Resolver string
 	// AllowPrivate are networks ("10.1.0.0/16"), addresses and host names to which requests are permitted though
 	// their addresses are not public. A host name permits that host, at any address except those of Own.
 	AllowPrivate []string
@@ -82,9 +85,11 @@ func New(set Settings) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{set: set, guard: g, names: newNames()}
+	resolver := Resolver(set.Resolver)
+	c := &Client{set: set, guard: g, names: newNames(resolver)}
 	dialer := &net.Dialer{Timeout: set.HeaderTimeout}
 	if set.Proxy == "" {
+		dialer.Resolver = resolver
 		c.transport = newTransport(c.watched(g.dial(dialer, set.Dials)), set)
 		return c, nil
 	}

@@ -8,13 +8,13 @@
 //
 // Addresses are checked when the connection is made, after DNS, so that no host name can lead into the
 // crawler's own network (guard.go). Settings.AllowPrivate permits networks and hosts. The services of the
-// pipeline itself (Settings.Own: Kafka, S3, ClickHouse, metrics, the proxy) are refused whatever is permitted
+// pipeline itself (Settings.Own: Kafka, S3, ClickHouse, metrics, proxy, resolver) are refused whatever is permitted
 // (own.go): by the address that is connected to and, where they listen on this machine, at each of its
 // addresses (docs/decisions/0070).
 //
 // With a proxy, the proxy's address is always connected to, and the proxy looks the names up. Refused before
 // the request are literal addresses that are refused without a proxy, the names of the pipeline's services, and
-// names that have a refused address according to the resolver of this machine (names.go, docs/decisions/0060).
+// names that have a refused address according to Settings.Resolver (names.go, docs/decisions/0060).
 // For a proxy that serves stored pages, which identifies itself by webarchive.OfflineHeader, no name is looked
 // up.
 //

@@ -39,9 +39,19 @@ const (
 	maxSilent     = 8
 )
 
-func newNames() *names {
+func newNames(r *net.Resolver) *names {
 	return &names{known: map[string]addresses{}, lookup: func(ctx context.Context, host string) ([]netip.Addr, error) {
-		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		return r.LookupNetIP(ctx, "ip", host)
+	}}
+}
+
+// Resolver returns the resolver that queries the DNS server at address:port only; that of the machine for "".
+func Resolver(server string) *net.Resolver {
+	if server == "" {
+		return net.DefaultResolver
+	}
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, server)
 	}}
 }
 

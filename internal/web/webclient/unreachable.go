@@ -17,7 +17,7 @@ const (
 	WhatHost What = iota
 	// WhatProxy is the proxy of all requests.
 	WhatProxy
-	// WhatResolver is the DNS server that this machine uses.
+	// WhatResolver is the DNS server that looks up the hosts of URLs.
 	WhatResolver
 )
 

@@ -1,0 +1,56 @@
+package nameserver
+
+import (
+	"net"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// Free returns an address of this machine (host:port) at which no server listens.
+func Free(t testing.TB) string {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	return conn.LocalAddr().String()
+}
+
+// Start answers queries at an address (UDP) until the result is closed, at the end of the test at the latest: every name
+// has the one address 127.0.0.1, and no other records.
+func Start(t testing.TB, address string) net.PacketConn {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	go serve(conn)
+	return conn
+}
+
+func serve(conn net.PacketConn) {
+	b := make([]byte, 1500)
+	for {
+		n, from, err := conn.ReadFrom(b)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if m.Unpack(b[:n]) != nil || len(m.Questions) != 1 {
+			continue
+		}
+		q := m.Questions[0]
+		m = dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
+		if q.Type == dnsmessage.TypeA {
+			m.Answers = []dnsmessage.Resource{{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
+			}}
+		}
+		if answer, err := m.Pack(); err == nil {
+			conn.WriteTo(answer, from)
+		}
+	}
+}
