@@ -120,6 +120,7 @@ func (g *generation) send(ctx context.Context) error {
 		return nil
 	})
 	if err == nil {
+		Failpoint("committed")
 		return nil
 	}
 	g.mu.Lock()
