@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/crawl/controls"
 	"forager/internal/frontier"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -30,7 +31,8 @@ type audit struct {
 // auditCrawl is a crawl as the records show it.
 type auditCrawl struct {
 	seen     map[string]int
-	ctl      *schemas.CrawlControl
+	ctl      *schemas.CrawlControl // in force
+	newest   *schemas.CrawlControl // the last in the topic
 	web      *simWeb
 	silent   map[string]bool                 // hosts that could not be connected to at the last request
 	requests map[string]*auditRequest        // by id
@@ -130,7 +132,7 @@ func (a *audit) record(r stream.Record) error {
 		}
 		a.crawls[st.GetCrawl()].said(st)
 	case schemas.TopicCrawlControl:
-		a.crawls[string(r.Key)].controlled()
+		a.crawls[string(r.Key)].controlled(controlOf(r))
 	case schemas.TopicDeadLetter:
 		letter := new(schemas.DeadLetter)
 		if err := proto.Unmarshal(r.Value, letter); err != nil {
@@ -144,7 +146,15 @@ func (a *audit) record(r stream.Record) error {
 }
 
 // controlled takes a control record.
-func (c *auditCrawl) controlled() {
+func (c *auditCrawl) controlled(ctl *schemas.CrawlControl) {
+	c.newest = ctl
+	if controls.Check(c.ctl, ctl) != nil {
+		return
+	}
+	if _, restored := controls.Restored(ctl); restored {
+		c.seen["control records restored"]++
+		return
+	}
 	c.began, c.over = true, false
 	b, unlimited := c.ctl.GetBudget(), uint64(math.MaxUint64)
 	raise := func(most *uint64, limit uint64) {
@@ -469,6 +479,11 @@ func (a *audit) check() error {
 
 func (c *auditCrawl) check() error {
 	st := c.whole()
+	inForce := proto.CloneOf(c.newest)
+	inForce.Revision, inForce.Restored = c.ctl.GetRevision(), nil
+	if !proto.Equal(inForce, c.ctl) {
+		return fmt.Errorf("compaction keeps the control record %v, in force is %v", c.newest, c.ctl)
+	}
 	if c.deleted() {
 		c.seen["ended: deleted"]++
 		for k := range schemas.ShardsOf(c.ctl) {

@@ -57,6 +57,7 @@ var operations = []operation{
 		ctl.Focus, ctl.Critic = []string{fmt.Sprint("/focus/", s.Rand.IntN(9))}, fmt.Sprint("c/", s.Rand.IntN(9))
 		return true
 	}},
+	{"fixed field", 2, (*simulation).changeFixed},
 	{"pin", 1, func(s *simulation, ctl *schemas.CrawlControl) bool {
 		ctl.Learning = proto.CloneOf(ctl.GetLearning())
 		if ctl.Learning.Pinned != "" {
@@ -154,6 +155,27 @@ func changeState(s *simulation, ctl *schemas.CrawlControl) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+// changeFixed writes a control record that is refused: it has another value of a field that never changes.
+func (s *simulation) changeFixed(ctl *schemas.CrawlControl) bool {
+	other := proto.CloneOf(ctl)
+	switch s.Rand.IntN(4) {
+	case 0:
+		other.MaxAttempts++
+	case 1:
+		other.Scope.HostCap++
+	case 2:
+		other.Learning.DMax++
+	case 3:
+		other.Shards = schemas.ShardsOf(ctl) + 1
+	}
+	if s.Rand.IntN(2) == 0 {
+		other.State = schemas.CrawlState_CRAWL_STATE_STOPPED
+	}
+	other.Revision++
+	s.control(other)
 	return true
 }
 

@@ -87,7 +87,7 @@ func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
 					if f.topic == schemas.TopicCrawlStatus && s.rule == "old statuses stay" {
 						continue
 					}
-					if err := f.take(o.book, r); err != nil {
+					if err := f.take(o.book, r); err != nil && !strings.Contains(err.Error(), "never changes during a crawl") {
 						return err
 					}
 				}
@@ -311,13 +311,26 @@ func (s *simulation) drawSeedPage(w *simWeb, crawl string) stream.Out {
 	}
 }
 
-// control writes a crawl's control record.
+// control writes a crawl's control record, with a revision above those of other records of the crawl.
 func (s *simulation) control(ctl *schemas.CrawlControl) {
+	for _, r := range s.Records(schemas.TopicCrawlControl, 0) {
+		if other := controlOf(r); other.GetCrawl() == ctl.GetCrawl() && other.GetRevision() >= ctl.GetRevision() && !proto.Equal(other, ctl) {
+			ctl.Revision = other.GetRevision() + 1
+		}
+	}
 	value, err := proto.Marshal(ctl)
 	if err != nil {
 		panic(err)
 	}
 	s.Append(stream.Out{Topic: schemas.TopicCrawlControl, Key: []byte(ctl.GetCrawl()), Value: value, Headers: map[string]string{schemas.HeaderVersion: "1"}})
+}
+
+func controlOf(r stream.Record) *schemas.CrawlControl {
+	ctl := new(schemas.CrawlControl)
+	if err := proto.Unmarshal(r.Value, ctl); err != nil {
+		panic(err)
+	}
+	return ctl
 }
 
 // replay requests another attempt at some request, nearly always one that failed.
@@ -624,7 +637,7 @@ func TestSimulation(t *testing.T) {
 		"network outages", "hosts that are down", "tries of what had failed", "resumed after: frontier empty",
 		"ended: unreachable: only hosts that do not answer are left",
 		"ended: pages budget spent", "ended: requests budget spent", "ended: frontier empty",
-		"ended: stagnated: the gate let no link through", "ended: stopped")
+		"ended: stagnated: the gate let no link through", "ended: stopped", "operation: fixed field", "control records restored")
 }
 
 // TestSimulationSeesBrokenOwners checks that the simulation detects broken owners.
