@@ -36,7 +36,7 @@ func init() {
 			Failpoint("handling")
 			return judge(ctx, r)
 		}
-		panic(c.RunStateless(context.Background(), stage))
+		panic(stage.Run(context.Background(), c))
 	}
 }
 
@@ -116,7 +116,7 @@ func testParkingSurvivesKill(t *testing.T, rnd *rand.Rand) {
 	if parked == 0 || len(complete[0])+len(complete[1]) == 0 {
 		t.Fatalf("the commits of killed members show %d parked records, the last %d complete ones", parked, len(complete[0])+len(complete[1]))
 	}
-	r := run(t, func(ctx context.Context) error { return c.RunStateless(ctx, judging(in, out, &shelves{})) })
+	r := run(t, func(ctx context.Context) error { return judging(in, out, &shelves{}).Run(ctx, c) })
 	for _, crawl := range crawls {
 		eventually(t, func() bool { return verdicts(t, c, out, crawl) == 2*sent })
 	}
