@@ -32,12 +32,12 @@ const (
 )
 
 // hash is a 64-bit function of the web, a number and a purpose.
-func (w *Web) hash(n uint64, p purpose) uint64 {
+func (w *space) hash(n uint64, p purpose) uint64 {
 	return mix(mix(n^w.c.Seed*0x9e3779b97f4a7c15) ^ uint64(p)*0xd1342543de82ef95)
 }
 
 // unit is hash as a number in [0,1).
-func (w *Web) unit(n uint64, p purpose) float64 { return asUnit(w.hash(n, p)) }
+func (w *space) unit(n uint64, p purpose) float64 { return asUnit(w.hash(n, p)) }
 
 func asUnit(x uint64) float64 { return float64(x>>11) / (1 << 53) }
 

@@ -37,7 +37,7 @@ func choose(u float64, choices ...choice) string {
 }
 
 // hostHazard returns the hazard of a host.
-func (w *Web) hostHazard(h host) string {
+func (w *space) hostHazard(h host) string {
 	z := &w.c.Hazards
 	if z.Throttled+z.Slow+z.Stalled == 0 {
 		return ""
@@ -46,7 +46,7 @@ func (w *Web) hostHazard(h host) string {
 }
 
 // pageHazard returns the hazard of a page.
-func (w *Web) pageHazard(id uint64) string {
+func (w *space) pageHazard(id uint64) string {
 	z := &w.c.Hazards
 	if z.Errors+z.Flaky+z.Files+z.Charsets+z.Huge+z.Cut == 0 {
 		return ""
@@ -56,7 +56,7 @@ func (w *Web) pageHazard(id uint64) string {
 }
 
 // safe reports whether the page and its host have no hazards.
-func (w *Web) safe(p page) bool {
+func (w *space) safe(p page) bool {
 	return w.hostHazard(p.host) == "" && w.pageHazard(p.id) == "" && !w.private(&p)
 }
 
@@ -82,7 +82,7 @@ const (
 	robotsKinds
 )
 
-func (w *Web) robotsOf(h host) robots {
+func (w *space) robotsOf(h host) robots {
 	if w.c.Hazards.Robots == 0 || w.unit(h.lo, ofRobots) >= w.c.Hazards.Robots {
 		return robotsNone
 	}
@@ -93,17 +93,17 @@ func (w *Web) robotsOf(h host) robots {
 const privateShare = 0.3
 
 // private reports whether the page is in the folder to which robots.txt applies.
-func (w *Web) private(p *page) bool {
+func (w *space) private(p *page) bool {
 	return w.c.Hazards.Robots > 0 && !p.heads() && w.unit(p.id, ofPrivate) < privateShare && w.robotsOf(p.host) != robotsNone
 }
 
 // opened reports whether the page is allowed although its folder is not.
-func (w *Web) opened(p *page) bool {
+func (w *space) opened(p *page) bool {
 	return w.robotsOf(p.host) == robotsOpened && w.hash(p.id, ofPrivate)&1 == 1
 }
 
 // disallowed reports whether robots.txt excludes crawlers from the page.
-func (w *Web) disallowed(p *page) bool {
+func (w *space) disallowed(p *page) bool {
 	return w.private(p) && w.robotsOf(p.host) != robotsForbidden && !w.opened(p)
 }
 
@@ -125,7 +125,7 @@ func robotsText(r robots) string {
 }
 
 // trapKind returns the kind of a host's endless pages; isPage = none.
-func (w *Web) trapKind(h host) kind {
+func (w *space) trapKind(h host) kind {
 	if w.c.Hazards.Calendars == 0 || w.unit(h.lo, ofCalendar) >= w.c.Hazards.Calendars {
 		return isPage
 	}
@@ -136,7 +136,7 @@ func (w *Web) trapKind(h host) kind {
 var trapEntry = map[kind]string{isCalendar: "calendar/2026/11", isFilter: "browse?sort=new", isPile: "list/more"}
 
 // trapAt reports whether the path is one of the endless pages, and sets their kind.
-func (w *Web) trapAt(s *spot) bool {
+func (w *space) trapAt(s *spot) bool {
 	k := w.trapKind(s.host)
 	ok := false
 	switch k {

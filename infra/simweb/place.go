@@ -29,7 +29,7 @@ const (
 
 // hostOf finds the host of a page: the section is divided at random places again and again until a draw stops
 // it, which gives sizes of every order of magnitude.
-func (w *Web) hostOf(id uint64) host {
+func (w *space) hostOf(id uint64) host {
 	section := sort.Search(len(w.starts), func(i int) bool { return w.starts[i] > id }) - 1
 	h := host{w.starts[section], w.starts[section+1], section}
 	whole := h.size()
@@ -77,7 +77,7 @@ const (
 	stray  = 0.08
 )
 
-func (w *Web) page(id uint64) page {
+func (w *space) page(id uint64) page {
 	p := page{id: id, host: w.hostOf(id), topic: -1}
 	p.hub = p.heads() || w.unit(id, ofHub) < w.c.HubShare
 	if p.hub {
@@ -93,7 +93,7 @@ func (w *Web) page(id uint64) page {
 }
 
 // about returns the topic of the page's directory: its host's, or one of its own in the section of mixed topics.
-func (w *Web) about(p *page) int {
+func (w *space) about(p *page) int {
 	if p.host.section < len(w.topics) {
 		return p.host.section
 	}
@@ -102,23 +102,23 @@ func (w *Web) about(p *page) int {
 
 // A permutation of [0, Size): a four-round Feistel network on the next even number of bits, repeated until the result is in the range.
 
-func (w *Web) setBits() { w.bits = (bits.Len64(w.Size()-1) + 1) / 2 }
+func (w *space) setBits() { w.bits = (bits.Len64(w.Size()-1) + 1) / 2 }
 
-func (w *Web) scramble(id uint64) uint64 {
+func (w *space) scramble(id uint64) uint64 {
 	for id = w.feistel(id, false); id >= w.Size(); {
 		id = w.feistel(id, false)
 	}
 	return id
 }
 
-func (w *Web) unscramble(n uint64) uint64 {
+func (w *space) unscramble(n uint64) uint64 {
 	for n = w.feistel(n, true); n >= w.Size(); {
 		n = w.feistel(n, true)
 	}
 	return n
 }
 
-func (w *Web) feistel(x uint64, back bool) uint64 {
+func (w *space) feistel(x uint64, back bool) uint64 {
 	mask := uint64(1)<<w.bits - 1
 	left, right := x>>w.bits, x&mask
 	for i := range uint64(4) {

@@ -41,7 +41,7 @@ const (
 
 const base = 36
 
-func (w *Web) appendHost(b []byte, h host) []byte {
+func (w *addresses) appendHost(b []byte, h host) []byte {
 	b = append(b, 'h')
 	b = strconv.AppendUint(b, w.scramble(h.lo), base)
 	b = append(b, ".s"...)
@@ -49,17 +49,17 @@ func (w *Web) appendHost(b []byte, h host) []byte {
 	return append(b, ".sim"...)
 }
 
-func (w *Web) appendOrigin(b []byte, h host) []byte {
+func (w *addresses) appendOrigin(b []byte, h host) []byte {
 	return append(w.appendHost(append(b, "http://"...), h), '/')
 }
 
-func (w *Web) url(id uint64) string {
+func (w *addresses) url(id uint64) string {
 	p := w.page(id)
 	return string(w.appendURL(nil, &p))
 }
 
 // appendURL writes the URL of a page: "/" for home pages, the number for the others.
-func (w *Web) appendURL(b []byte, p *page) []byte {
+func (w *addresses) appendURL(b []byte, p *page) []byte {
 	b = w.appendOrigin(b, p.host)
 	if p.index() == 0 {
 		return b
@@ -78,7 +78,7 @@ func (w *Web) appendURL(b []byte, p *page) []byte {
 }
 
 // appendAlias writes the URL of a redirect to a page: /go/HOPS/NUMBER. Redirects more than one hop away from it are on other hosts.
-func (w *Web) appendAlias(b []byte, word string, hops int, id uint64) []byte {
+func (w *addresses) appendAlias(b []byte, word string, hops int, id uint64) []byte {
 	b = w.appendOrigin(b, w.aliasHost(hops, id))
 	b = append(append(b, word...), '/')
 	b = strconv.AppendInt(b, int64(hops), 10)
@@ -86,7 +86,7 @@ func (w *Web) appendAlias(b []byte, word string, hops int, id uint64) []byte {
 	return strconv.AppendUint(b, w.scramble(id), base)
 }
 
-func (w *Web) aliasHost(hops int, id uint64) host {
+func (w *addresses) aliasHost(hops int, id uint64) host {
 	if hops > 1 {
 		id = w.hash(id+uint64(hops)<<48, ofVariant) % w.Size()
 	}
@@ -97,7 +97,7 @@ func (w *Web) aliasHost(hops int, id uint64) host {
 var aliasWords = map[string]kind{"go": isAlias, "far": isFar, "loop": isLoop, "void": isNowhere}
 
 // locate parses a canonical URL; ok is false if there is no such host.
-func (w *Web) locate(url string) (s spot, ok bool) {
+func (w *addresses) locate(url string) (s spot, ok bool) {
 	rest, ok := strings.CutPrefix(url, "http://")
 	if !ok {
 		return s, false
@@ -123,7 +123,7 @@ func (w *Web) locate(url string) (s spot, ok bool) {
 }
 
 // named finds the host with a name.
-func (w *Web) named(h *host, name string) bool {
+func (w *addresses) named(h *host, name string) bool {
 	number, ok := strings.CutSuffix(name, ".s"+strconv.FormatUint(w.c.Seed, 10)+".sim")
 	if !ok || !strings.HasPrefix(number, "h") {
 		return false
@@ -137,12 +137,12 @@ func (w *Web) named(h *host, name string) bool {
 }
 
 // number parses the number of a page or host, in its only spelling.
-func (w *Web) number(s string) (n uint64, ok bool) {
+func (w *addresses) number(s string) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(s, base, 64)
 	return n, err == nil && n < w.Size() && strconv.FormatUint(n, base) == s
 }
 
-func (w *Web) locateAlias(s *spot, k kind, rest string) {
+func (w *addresses) locateAlias(s *spot, k kind, rest string) {
 	hops, number, ok := strings.Cut(rest, "/")
 	n, known := w.number(number)
 	if !ok || !known {
@@ -165,7 +165,7 @@ func (w *Web) locateAlias(s *spot, k kind, rest string) {
 	s.kind, s.hops, s.page = k, i, w.page(id)
 }
 
-func (w *Web) locatePage(s *spot, url string) {
+func (w *addresses) locatePage(s *spot, url string) {
 	id := s.host.lo
 	if s.path != "" {
 		number, ok := strings.CutSuffix(s.path[strings.LastIndexByte(s.path, '/')+1:], ".html")

@@ -3,7 +3,13 @@ package simweb
 import "math"
 
 // Web is a synthetic web; its methods are safe for concurrent use.
-type Web struct {
+type Web struct{ addresses }
+
+// addresses are the URLs of a web.
+type addresses struct{ space }
+
+// space is the pages of a web and where each is.
+type space struct {
 	c        Config
 	topics   []string // leaf topics
 	language *language
@@ -20,7 +26,7 @@ func New(c Config) (*Web, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	w := &Web{c: c, language: newLanguage(c.Language, c.Branches, c.Leaves)}
+	w := &Web{addresses{space{c: c, language: newLanguage(c.Language, c.Branches, c.Leaves)}}}
 	for b := range c.Branches {
 		for l := range c.Leaves {
 			w.topics = append(w.topics, w.language.topicName(b, l))
@@ -31,7 +37,7 @@ func New(c Config) (*Web, error) {
 }
 
 // cutSections gives topics shares of pages that decrease with the root of their rank, in an order that the language determines.
-func (w *Web) cutSections() {
+func (w *space) cutSections() {
 	weights := make([]float64, len(w.topics))
 	sum := 0.0
 	order := permutation(len(weights), mix(w.c.Language^0x73697a65))
@@ -63,16 +69,16 @@ func permutation(n int, seed uint64) []int {
 }
 
 // Config returns the configuration of the web.
-func (w *Web) Config() Config { return w.c }
+func (w *space) Config() Config { return w.c }
 
 // Topics returns the leaf topics, "Branch/Leaf".
-func (w *Web) Topics() []string { return w.topics }
+func (w *space) Topics() []string { return w.topics }
 
 // Other is the topic of pages that are about none of Topics.
 const Other = "Other"
 
 // Size returns the number of pages.
-func (w *Web) Size() uint64 { return w.c.Pages }
+func (w *space) Size() uint64 { return w.c.Pages }
 
 // URL returns the URL of page number n, 0 ≤ n < Size; the order is independent of topics.
 func (w *Web) URL(n uint64) string { return w.url(w.unscramble(n)) }
@@ -93,7 +99,7 @@ func (w *Web) Examples(topic string, n int) []string {
 	return urls
 }
 
-func (w *Web) topicName(topic int) string {
+func (w *space) topicName(topic int) string {
 	if topic < 0 {
 		return Other
 	}

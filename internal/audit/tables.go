@@ -11,6 +11,10 @@ import (
 	"forager/schemas"
 )
 
+// The audit has SQL of its own. Package analytics converts records to the rows that are audited; if it also read them for the audit, a
+// mistake in a column would be on both sides of the comparison. The expressions here and the functions below that make the same
+// texts of records are to be changed together.
+
 // Table is a table or a view of ClickHouse as it is read: Columns are expressions that give text; the first is
 // the id in hex. Floating-point numbers are read as their bits.
 type Table struct {

@@ -174,7 +174,8 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 			return nil, err
 		}
 	}
-	pages, err := db.DeliveredPages(ctx, crawl)
+	rows := db.Report(crawl)
+	pages, err := rows.DeliveredPages(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +183,7 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 	if r.Behind, err = b.Client.Lag(ctx, "load-clickhouse", cli.StageInputs["load-clickhouse"]...); err != nil {
 		return nil, err
 	}
-	return r, r.ask(ctx, db, crawl)
+	return r, r.ask(ctx, rows)
 }
 
 func curve(pages []analytics.DeliveredPage) []curvePoint {
@@ -205,39 +206,39 @@ func curve(pages []analytics.DeliveredPage) []curvePoint {
 }
 
 // ask fills in the results of ClickHouse.
-func (r *CrawlReport) ask(ctx context.Context, db *analytics.DB, crawl string) (err error) {
-	if r.Models, err = db.Apprentices(ctx, crawl); err != nil {
+func (r *CrawlReport) ask(ctx context.Context, rows analytics.Report) (err error) {
+	if r.Models, err = rows.Apprentices(ctx); err != nil {
 		return err
 	}
-	if r.Prediction, err = db.Quartiles(ctx, crawl); err != nil {
+	if r.Prediction, err = rows.Quartiles(ctx); err != nil {
 		return err
 	}
-	if r.Judged, err = db.JudgedBy(ctx, crawl); err != nil {
+	if r.Judged, err = rows.JudgedBy(ctx); err != nil {
 		return err
 	}
-	if r.Silent, err = db.Silent(ctx, crawl); err != nil {
+	if r.Silent, err = rows.Silent(ctx); err != nil {
 		return err
 	}
-	if r.Shadows, err = db.ShadowCritics(ctx, crawl, r.cut()); err != nil {
+	if r.Shadows, err = rows.ShadowCritics(ctx, r.cut()); err != nil {
 		return err
 	}
-	if err := r.askHubs(ctx, db, crawl); err != nil {
+	if err := r.askHubs(ctx, rows); err != nil {
 		return err
 	}
-	if err := r.askRankers(ctx, db, crawl); err != nil {
+	if err := r.askRankers(ctx, rows); err != nil {
 		return err
 	}
-	outages, err := db.Outages(ctx, crawl)
+	outages, err := rows.Outages(ctx)
 	if err != nil {
 		return err
 	}
 	r.Outages = mergeOutages(outages)
-	hosts, segments, bytes, err := db.Stored(ctx, crawl)
+	hosts, segments, bytes, err := rows.Stored(ctx)
 	if err != nil {
 		return err
 	}
 	r.Hosts, r.Data.Segments, r.Data.Bytes = hosts, int(segments), bytes
-	r.Data.Rows, err = db.RowCounts(ctx, crawl)
+	r.Data.Rows, err = rows.RowCounts(ctx)
 	return err
 }
 

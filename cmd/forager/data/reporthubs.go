@@ -24,16 +24,16 @@ type HubsReport struct {
 const mostRanked = 5
 
 // askHubs fills in the rankings of the distiller.
-func (r *CrawlReport) askHubs(ctx context.Context, db *analytics.DB, crawl string) error {
-	hubs, authorities, err := db.RankedPages(ctx, crawl, mostRanked)
+func (r *CrawlReport) askHubs(ctx context.Context, rows analytics.Report) error {
+	hubs, authorities, err := rows.RankedPages(ctx, mostRanked)
 	if err != nil || len(hubs) == 0 {
 		return err
 	}
-	graph, err := db.HubGraph(ctx, crawl)
+	graph, err := rows.HubGraph(ctx)
 	if err != nil {
 		return err
 	}
-	fetched, mean, err := db.ScoredPages(ctx, crawl, policy.RaisedScore, r.raising)
+	fetched, mean, err := rows.ScoredPages(ctx, policy.RaisedScore, r.raising)
 	if err != nil {
 		return err
 	}

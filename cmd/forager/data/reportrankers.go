@@ -20,10 +20,10 @@ type rankerReport struct {
 }
 
 // askRankers fills in the positions given by shadow rankers.
-func (r *CrawlReport) askRankers(ctx context.Context, db *analytics.DB, crawl string) error {
+func (r *CrawlReport) askRankers(ctx context.Context, rows analytics.Report) error {
 	var names []string
 	placed := make(map[string][]harvest.Placed)
-	err := db.ShadowRanks(ctx, crawl, func(x analytics.ShadowRank) {
+	err := rows.ShadowRanks(ctx, func(x analytics.ShadowRank) {
 		if placed[x.Shadow] == nil {
 			names = append(names, x.Shadow)
 		}

@@ -19,7 +19,7 @@ func (d *Demo) judge(run *Run) error {
 		return err
 	}
 	defer db.Close()
-	pages, err := db.DeliveredPages(d.S, run.Crawl)
+	pages, err := db.Report(run.Crawl).DeliveredPages(d.S)
 	if err != nil {
 		return err
 	}

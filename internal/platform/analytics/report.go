@@ -17,19 +17,28 @@ func collect[T any](ctx context.Context, d *DB, sql string, params Params, f fun
 	return list, err
 }
 
+// Report reads the tables of one crawl.
+type Report struct {
+	db    *DB
+	crawl string
+}
+
+// Report returns what a report reads of a crawl.
+func (d *DB) Report(crawl string) Report { return Report{d, crawl} }
+
 // DeliveredPage is a page that a crawl has fetched.
 type DeliveredPage struct {
 	URL       string
 	Relevance float64
 }
 
-// DeliveredPages returns the pages of a crawl in the order in which its shard applied them; pages of several shards are
+// DeliveredPages returns the pages in the order in which its shard applied them; pages of several shards are
 // ordered by the time stamps of their verdicts.
-func (d *DB) DeliveredPages(ctx context.Context, crawl string) ([]DeliveredPage, error) {
-	return collect(ctx, d, `WITH (SELECT max(shard) FROM pages WHERE crawl = {crawl:String}) AS last_shard
+func (r Report) DeliveredPages(ctx context.Context) ([]DeliveredPage, error) {
+	return collect(ctx, r.db, `WITH (SELECT max(shard) FROM pages WHERE crawl = {crawl:String}) AS last_shard
 		SELECT url, relevance FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered'
 		ORDER BY if(last_shard = 0, 0, toUnixTimestamp64Milli(applied_at)), shard, applied`,
-		Params{"crawl": crawl}, func(row []any) DeliveredPage { return DeliveredPage{row[0].(string), row[1].(float64)} })
+		Params{"crawl": r.crawl}, func(row []any) DeliveredPage { return DeliveredPage{row[0].(string), row[1].(float64)} })
 }
 
 // Apprentice is a model of a crawl's apprentice: trained at so many pages, on so many leaps. R(v) ≥ Cut is high.
@@ -41,9 +50,9 @@ type Apprentice struct {
 }
 
 // Apprentices returns the models of a crawl's apprentice, the oldest first.
-func (d *DB) Apprentices(ctx context.Context, crawl string) ([]Apprentice, error) {
-	return collect(ctx, d, "SELECT model, pages, leaps, measures['cut'] FROM models WHERE crawl = {crawl:String} AND kind = 'apprentice' ORDER BY pages",
-		Params{"crawl": crawl}, func(row []any) Apprentice {
+func (r Report) Apprentices(ctx context.Context) ([]Apprentice, error) {
+	return collect(ctx, r.db, "SELECT model, pages, leaps, measures['cut'] FROM models WHERE crawl = {crawl:String} AND kind = 'apprentice' ORDER BY pages",
+		Params{"crawl": r.crawl}, func(row []any) Apprentice {
 			return Apprentice{row[0].(string), row[1].(uint64), row[2].(uint64), row[3].(float64)}
 		})
 }
@@ -58,19 +67,19 @@ type Quartile struct {
 }
 
 // Quartiles returns the quarters of a crawl's pages, by policy and score.
-func (d *DB) Quartiles(ctx context.Context, crawl string) ([]Quartile, error) {
-	return collect(ctx, d, `SELECT policy, toUInt64(quarter), count(), avg(score), avg(relevance) FROM
+func (r Report) Quartiles(ctx context.Context) ([]Quartile, error) {
+	return collect(ctx, r.db, `SELECT policy, toUInt64(quarter), count(), avg(score), avg(relevance) FROM
 		(SELECT policy, score, relevance, ntile(4) OVER (PARTITION BY policy ORDER BY score, applied ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS quarter
 		 FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered')
-		GROUP BY policy, quarter ORDER BY policy, quarter`, Params{"crawl": crawl}, func(row []any) Quartile {
+		GROUP BY policy, quarter ORDER BY policy, quarter`, Params{"crawl": r.crawl}, func(row []any) Quartile {
 		return Quartile{row[0].(string), row[1].(uint64), row[2].(uint64), row[3].(float64), row[4].(float64)}
 	})
 }
 
 // Stored returns the number of a crawl's hosts and of the segments that have its pages, and the bytes of these pages.
-func (d *DB) Stored(ctx context.Context, crawl string) (hosts, segments, bytes uint64, err error) {
-	err = d.Each(ctx, "SELECT uniqExact(host), uniqExactIf(object, object != ''), sum(object_length) FROM pages WHERE crawl = {crawl:String}",
-		Params{"crawl": crawl}, func(row []any) error {
+func (r Report) Stored(ctx context.Context) (hosts, segments, bytes uint64, err error) {
+	err = r.db.Each(ctx, "SELECT uniqExact(host), uniqExactIf(object, object != ''), sum(object_length) FROM pages WHERE crawl = {crawl:String}",
+		Params{"crawl": r.crawl}, func(row []any) error {
 			hosts, segments, bytes = row[0].(uint64), row[1].(uint64), row[2].(uint64)
 			return nil
 		})
@@ -78,10 +87,10 @@ func (d *DB) Stored(ctx context.Context, crawl string) (hosts, segments, bytes u
 }
 
 // RowCounts returns the number of a crawl's rows by view.
-func (d *DB) RowCounts(ctx context.Context, crawl string) (map[string]uint64, error) {
+func (r Report) RowCounts(ctx context.Context) (map[string]uint64, error) {
 	counts := make(map[string]uint64)
 	for _, view := range []string{"requests", "fetches", "judgements", "verdicts", "links", "leaps", "models"} {
-		err := d.Each(ctx, "SELECT count() FROM "+view+" WHERE crawl = {crawl:String}", Params{"crawl": crawl}, func(row []any) error {
+		err := r.db.Each(ctx, "SELECT count() FROM "+view+" WHERE crawl = {crawl:String}", Params{"crawl": r.crawl}, func(row []any) error {
 			counts[view] = row[0].(uint64)
 			return nil
 		})
@@ -100,8 +109,8 @@ type Outage struct {
 }
 
 // Outages returns the outages of a crawl's shards in the order in which they began.
-func (d *DB) Outages(ctx context.Context, crawl string) ([]Outage, error) {
-	return collect(ctx, d, "SELECT since, until, cause FROM outages WHERE crawl = {crawl:String} ORDER BY since, shard", Params{"crawl": crawl},
+func (r Report) Outages(ctx context.Context) ([]Outage, error) {
+	return collect(ctx, r.db, "SELECT since, until, cause FROM outages WHERE crawl = {crawl:String} ORDER BY since, shard", Params{"crawl": r.crawl},
 		func(row []any) Outage { return Outage{row[0].(time.Time), row[1].(time.Time), row[2].(string)} })
 }
 
@@ -116,10 +125,10 @@ type JudgedBy struct {
 }
 
 // JudgedBy returns the critics of a crawl's pages in the order in which they were used.
-func (d *DB) JudgedBy(ctx context.Context, crawl string) ([]JudgedBy, error) {
-	return collect(ctx, d, `SELECT critic, marking, degraded, count(), avg(relevance) FROM judgements
+func (r Report) JudgedBy(ctx context.Context) ([]JudgedBy, error) {
+	return collect(ctx, r.db, `SELECT critic, marking, degraded, count(), avg(relevance) FROM judgements
 		WHERE crawl = {crawl:String} AND outcome = 'delivered' GROUP BY critic, marking, degraded ORDER BY marking, degraded, critic`,
-		Params{"crawl": crawl}, func(row []any) JudgedBy {
+		Params{"crawl": r.crawl}, func(row []any) JudgedBy {
 			return JudgedBy{row[0].(string), row[1].(uint64), row[2].(string), row[3].(uint64), row[4].(float64)}
 		})
 }
@@ -133,10 +142,10 @@ type Silent struct {
 }
 
 // Silent returns the guides and sources of backlinks that failed for pages of a crawl.
-func (d *DB) Silent(ctx context.Context, crawl string) ([]Silent, error) {
-	return collect(ctx, d, `SELECT tupleElement(arrayJoin(CAST(silent, 'Array(Tuple(String, String))')) AS one, 1) AS who, topK(1)(tupleElement(one, 2))[1], count()
+func (r Report) Silent(ctx context.Context) ([]Silent, error) {
+	return collect(ctx, r.db, `SELECT tupleElement(arrayJoin(CAST(silent, 'Array(Tuple(String, String))')) AS one, 1) AS who, topK(1)(tupleElement(one, 2))[1], count()
 		FROM judgements WHERE crawl = {crawl:String} GROUP BY who ORDER BY who`,
-		Params{"crawl": crawl}, func(row []any) Silent { return Silent{row[0].(string), row[1].(string), row[2].(uint64)} })
+		Params{"crawl": r.crawl}, func(row []any) Silent { return Silent{row[0].(string), row[1].(string), row[2].(uint64)} })
 }
 
 // ShadowCritic compares a shadow critic with the one that was used, over the pages judged by both.
@@ -159,13 +168,13 @@ type ShadowCritic struct {
 }
 
 // ShadowCritics compares the shadow critics of a crawl; a page with relevance cut or more is on topic.
-func (d *DB) ShadowCritics(ctx context.Context, crawl string, cut float64) ([]ShadowCritic, error) {
-	return collect(ctx, d, `WITH relevance >= {cut:Float64} AS on_topic, used_relevance >= {cut:Float64} AS used_on_topic, failure = '' AS judged
+func (r Report) ShadowCritics(ctx context.Context, cut float64) ([]ShadowCritic, error) {
+	return collect(ctx, r.db, `WITH relevance >= {cut:Float64} AS on_topic, used_relevance >= {cut:Float64} AS used_on_topic, failure = '' AS judged
 		SELECT critic, used, countIf(judged) AS pages, countIf(NOT judged), countIf(judged AND on_topic = used_on_topic) / greatest(pages, 1),
 			countIf(judged AND on_topic) / greatest(pages, 1), countIf(judged AND used_on_topic) / greatest(pages, 1),
 			sumIf(relevance - used_relevance, judged) / greatest(pages, 1), sumIf(abs(relevance - used_relevance), judged) / greatest(pages, 1)
 		FROM shadows WHERE crawl = {crawl:String} GROUP BY critic, used ORDER BY critic, used`,
-		Params{"crawl": crawl, "cut": fmt.Sprint(cut)}, func(row []any) ShadowCritic {
+		Params{"crawl": r.crawl, "cut": fmt.Sprint(cut)}, func(row []any) ShadowCritic {
 			x := ShadowCritic{Critic: row[0].(string), Used: row[1].(string), Pages: row[2].(uint64), Failures: row[3].(uint64), Cut: cut}
 			for i, to := range []*float64{&x.Agreement, &x.OnTopic, &x.OnTopicUsed, &x.Difference, &x.Apart} {
 				*to = row[4+i].(float64)
@@ -183,10 +192,10 @@ type RankedPage struct {
 }
 
 // RankedPages returns the best hubs and authorities of the newest ranking of each shard of a crawl, most of each.
-func (d *DB) RankedPages(ctx context.Context, crawl string, most int) (hubs, authorities []RankedPage, err error) {
-	err = d.Each(ctx, `SELECT kind, url, score, relevance, marked FROM hubs
+func (r Report) RankedPages(ctx context.Context, most int) (hubs, authorities []RankedPage, err error) {
+	err = r.db.Each(ctx, `SELECT kind, url, score, relevance, marked FROM hubs
 		WHERE place <= {most:UInt64} AND crawl = {crawl:String} AND (shard, pages) IN (SELECT shard, max(pages) FROM hubs WHERE crawl = {crawl:String} GROUP BY shard)
-		ORDER BY place, shard`, Params{"crawl": crawl, "most": uint64(most)}, func(row []any) error {
+		ORDER BY place, shard`, Params{"crawl": r.crawl, "most": uint64(most)}, func(row []any) error {
 		page := RankedPage{row[1].(string), row[2].(float64), row[3].(float64), row[4].(bool)}
 		if row[0].(string) == "hub" {
 			hubs = append(hubs, page)
@@ -210,10 +219,10 @@ type HubGraph struct {
 }
 
 // HubGraph returns the graph of the newest rankings of a crawl.
-func (d *DB) HubGraph(ctx context.Context, crawl string) (g HubGraph, err error) {
-	err = d.Each(ctx, `SELECT sum(p), sum(c), sum(n), sum(e), sum(u) FROM
+func (r Report) HubGraph(ctx context.Context) (g HubGraph, err error) {
+	err = r.db.Each(ctx, `SELECT sum(p), sum(c), sum(n), sum(e), sum(u) FROM
 		(SELECT shard, max(pages) AS p, argMax(nodes, pages) AS n, argMax(edges, pages) AS e, toUInt64(argMax(raised, pages)) AS u, uniqExact(id) AS c
-		 FROM hubs WHERE crawl = {crawl:String} GROUP BY shard)`, Params{"crawl": crawl}, func(row []any) error {
+		 FROM hubs WHERE crawl = {crawl:String} GROUP BY shard)`, Params{"crawl": r.crawl}, func(row []any) error {
 		g = HubGraph{row[0].(uint64), row[1].(uint64), row[2].(uint64), row[3].(uint64), row[4].(uint64)}
 		return nil
 	})
@@ -222,10 +231,10 @@ func (d *DB) HubGraph(ctx context.Context, crawl string) (g HubGraph, err error)
 
 // ScoredPages returns the number of a crawl's pages that one of these policies chose at exactly this score, and the mean of
 // their R.
-func (d *DB) ScoredPages(ctx context.Context, crawl string, score float64, policies []string) (pages uint64, mean float64, err error) {
-	err = d.Each(ctx, `SELECT count(), if(count() = 0, 0, avg(relevance)) FROM pages
+func (r Report) ScoredPages(ctx context.Context, score float64, policies []string) (pages uint64, mean float64, err error) {
+	err = r.db.Each(ctx, `SELECT count(), if(count() = 0, 0, avg(relevance)) FROM pages
 		WHERE crawl = {crawl:String} AND outcome = 'delivered' AND score = {score:Float64} AND policy IN {policies:Array(String)}`,
-		Params{"crawl": crawl, "score": score, "policies": policies}, func(row []any) error {
+		Params{"crawl": r.crawl, "score": score, "policies": policies}, func(row []any) error {
 			pages, mean = row[0].(uint64), row[1].(float64)
 			return nil
 		})
@@ -242,11 +251,11 @@ type ShadowRank struct {
 }
 
 // ShadowRanks calls f with the places of a crawl's pages, by shadow and in the order of the requests.
-func (d *DB) ShadowRanks(ctx context.Context, crawl string, f func(ShadowRank)) error {
-	return d.Each(ctx, `SELECT s.policy, toUInt8(s.dropped), s.tier, s.score, p.policy, p.tier, p.score, p.relevance
+func (r Report) ShadowRanks(ctx context.Context, f func(ShadowRank)) error {
+	return r.db.Each(ctx, `SELECT s.policy, toUInt8(s.dropped), s.tier, s.score, p.policy, p.tier, p.score, p.relevance
 		FROM ranker_shadows AS s INNER JOIN pages AS p ON p.crawl = s.crawl AND p.id = s.request
 		WHERE s.crawl = {crawl:String} AND p.crawl = {crawl:String} AND p.outcome = 'delivered'
-		ORDER BY s.policy, p.shard, p.ordinal`, Params{"crawl": crawl}, func(row []any) error {
+		ORDER BY s.policy, p.shard, p.ordinal`, Params{"crawl": r.crawl}, func(row []any) error {
 		f(ShadowRank{
 			Shadow: row[0].(string), Dropped: row[1].(uint8) != 0, ShadowTier: row[2].(uint32), ShadowScore: row[3].(float64),
 			Policy: row[4].(string), Tier: row[5].(uint32), Score: row[6].(float64), Relevance: row[7].(float64),
