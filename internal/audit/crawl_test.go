@@ -312,3 +312,8 @@ func spanOf(all []*schemas.PageFetched) *schemas.TopicSpan {
 func problems(r *Result) string { return strings.Join(r.Problems, "\n") }
 
 func newMemoryStore() Store { return memory{frontier.NewMemory()} }
+
+// linkRow is the row of a link.
+func linkRow(v *schemas.LinkFound, l *schemas.Link) []string {
+	return []string{schemas.LeapID(v.GetCrawl(), v.GetUrl(), l.GetUrl()).String(), v.GetUrl(), l.GetUrl(), hexOf(v.GetId())}
+}

@@ -153,10 +153,6 @@ func foundRow(v *schemas.LinkFound, links int) []string {
 	}
 }
 
-func linkRow(v *schemas.LinkFound, l *schemas.Link) []string {
-	return []string{schemas.LeapID(v.GetCrawl(), v.GetUrl(), l.GetUrl()).String(), v.GetUrl(), l.GetUrl(), hexOf(v.GetId())}
-}
-
 func leapRow(l *schemas.LeapSettled) []string {
 	return []string{
 		hexOf(l.GetId()), l.GetU(), l.GetV(), schemas.OutcomeName(l.GetOutcome()), float(l.GetTargetRaw()), float(l.GetTargetTempered()),

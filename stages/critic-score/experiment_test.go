@@ -55,7 +55,7 @@ func TestExperimentsJudgeAsTheStage(t *testing.T) {
 	for i, u := range ground.URLs() {
 		fmt.Fprintf(&edges, "http://parent.test/%d %s\nhttp://h0.test/0 %s\n", i, u, u)
 	}
-	parents, _, err := backlink.NewTable(backlink.EdgesOf(t.Context(), strings.NewReader(edges.String()), 0, backlink.Anything))
+	parents, _, err := backlink.NewTable(backlink.EdgesOf(t.Context(), strings.NewReader(edges.String()), 0, func(string) bool { return true }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (r *rig) layers(w *simweb.Web, topic string) *layersWorld {
 	if said := r.mustRun("guide", "backlinks", file, "--name", "parents"); !strings.Contains(said, "parents of 400 pages") {
 		r.t.Errorf("guide backlinks printed %s", said)
 	}
-	if out.parents, _, err = backlink.NewTable(backlink.EdgesOf(r.s, strings.NewReader(edges.String()), 0, backlink.Anything)); err != nil {
+	if out.parents, _, err = backlink.NewTable(backlink.EdgesOf(r.s, strings.NewReader(edges.String()), 0, func(string) bool { return true })); err != nil {
 		r.t.Fatal(err)
 	}
 	if err := crawls.Settle(r.s, r.books, time.Minute); err != nil {

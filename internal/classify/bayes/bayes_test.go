@@ -308,7 +308,7 @@ func TestTableHoldsCounts(t *testing.T) {
 		for f := range table.Features() {
 			at := table.Start[f]
 			for class := range table.Documents {
-				if n := table.Occurrences(class, uint32(f)); n > 0 {
+				if n := table.occurrences(class, uint32(f)); n > 0 {
 					got.Class[at], got.N[at] = uint16(class), n
 					at++
 				}
@@ -354,4 +354,18 @@ func TestCheckKeepsModelsFromHarm(t *testing.T) {
 			posterior(table.Model(), genBag.Draw(t, "document"), true)
 		}
 	})
+}
+
+// occurrences returns n(c,τ).
+func (t *Table) occurrences(class int, feature uint32) uint64 {
+	for i := t.Start[feature]; i < t.Start[feature+1]; i++ {
+		switch x := t.Cells[i]; {
+		case int(uint16(x)) != class:
+		case x>>16 == 0:
+			return t.Beyond[i]
+		default:
+			return t.Levels[x>>16-1]
+		}
+	}
+	return 0
 }

@@ -126,17 +126,3 @@ func (t *Table) vocabulary() (n int) {
 	}
 	return n
 }
-
-// Occurrences returns n(c,τ).
-func (t *Table) Occurrences(class int, feature uint32) uint64 {
-	for i := t.Start[feature]; i < t.Start[feature+1]; i++ {
-		switch x := t.Cells[i]; {
-		case int(uint16(x)) != class:
-		case x>>16 == 0:
-			return t.Beyond[i]
-		default:
-			return t.Levels[x>>16-1]
-		}
-	}
-	return 0
-}

@@ -30,7 +30,7 @@ func TestManyTopicsAreRefused(t *testing.T) {
 			}
 		})
 		refused := fmt.Sprint(in.Refused())
-		if in.refusals() != 1 || !strings.Contains(refused, "x.jsonl, line 2") || name != "nested" && !strings.Contains(refused, "more than 1000 topics") {
+		if (&Summary{Refused: in.refused}).Refusals() != 1 || !strings.Contains(refused, "x.jsonl, line 2") || name != "nested" && !strings.Contains(refused, "more than 1000 topics") {
 			t.Errorf("%s: %s", name, refused)
 		}
 		if most := uint64(10 * len(line)); used > most {
@@ -79,7 +79,7 @@ func TestListsAreBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := fmt.Sprint(in.Refused()); in.refusals() != 1 || !strings.Contains(got, "x.urls, line 1 an example has more than 1000 topics") {
+	if got := fmt.Sprint(in.Refused()); (&Summary{Refused: in.refused}).Refusals() != 1 || !strings.Contains(got, "x.urls, line 1 an example has more than 1000 topics") {
 		t.Error(got)
 	}
 }

@@ -186,8 +186,6 @@ func (in *Intake) Add(at Place, url string, topics []string, page string) error 
 	return in.sorter.add(&Example{URL: url, Topics: clean, Text: text})
 }
 
-func (in *Intake) refusals() int64 { return (&Summary{Refused: in.refused}).Refusals() }
-
 // choose returns the topics that the settings accept, clean, sorted and distinct; false where none is left.
 func (in *Intake) choose(at Place, topics []string) ([]string, bool) {
 	if len(topics) == 0 && in.settings.Otherwise != "" {

@@ -168,9 +168,3 @@ func (c *Critic) Predict(_ context.Context, o *critic.Prediction, p *schemas.Pag
 	}
 	return nil
 }
-
-// Probability returns the probability that a document is on topic, by a model that may have seen it.
-func (c *Critic) Probability(d *Document) float64 {
-	row := c.vocabulary.rows([]Document{*d})[0]
-	return c.model.Probability(c.model.Score(&row))
-}

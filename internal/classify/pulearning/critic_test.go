@@ -116,7 +116,7 @@ func TestAPageOfTheExamplesIsJudgedByOthers(t *testing.T) {
 		if o.Raw[at] != c.heldOut[d.URL] || o.Raw[at]+o.Raw[1-at] != 1 {
 			t.Fatalf("%s: %g, held out %g", d.URL, o.Raw[at], c.heldOut[d.URL])
 		}
-		if o.Raw[at] != c.Probability(&d) {
+		if o.Raw[at] != c.probability(&d) {
 			different++
 		}
 	}
@@ -191,7 +191,7 @@ func TestFileComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := Read("http://new.test/", "topic1 topic2 else7 common5")
-	if !bytes.Equal(back.Marshal(), data) || back.Probability(&d) != c.Probability(&d) || back.Topic() != "like" || back.Provenance()["a"] != "1" {
+	if !bytes.Equal(back.Marshal(), data) || back.probability(&d) != c.probability(&d) || back.Topic() != "like" || back.Provenance()["a"] != "1" {
 		t.Error("another critic came back")
 	}
 	for at := range data {
@@ -221,7 +221,7 @@ func FuzzUnmarshal(f *testing.F) {
 			return
 		}
 		d := Read("http://new.test/", "topic1 else2")
-		if p := c.Probability(&d); !(p >= 0 && p <= 1) {
+		if p := c.probability(&d); !(p >= 0 && p <= 1) {
 			t.Errorf("probability %g", p)
 		}
 		again, err := Unmarshal(c.Marshal())
@@ -254,4 +254,10 @@ func BenchmarkTrain(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// probability returns the probability that a document is on topic, by a model that may have seen it.
+func (c *Critic) probability(d *Document) float64 {
+	row := c.vocabulary.rows([]Document{*d})[0]
+	return c.model.Probability(c.model.Score(&row))
 }

@@ -66,13 +66,6 @@ func (e *extractions) keep(key extractionKey, x *extraction) {
 	e.used += n
 }
 
-// forget drops all extractions.
-func (e *extractions) forget() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.young, e.old, e.used, e.terms = nil, nil, 0, nil
-}
-
 // share replaces terms by equal ones of earlier pages.
 func (e *extractions) share(t *schemas.LeafTable) {
 	if t == nil {

@@ -471,14 +471,11 @@ func TestRecreatedTopicIsDetected(t *testing.T) {
 	}
 }
 
-func TestGaps(t *testing.T) {
+func TestSpan(t *testing.T) {
 	name := func(first, last int64) string {
 		return Name{Topic: schemas.TopicLinkFound, First: first, Last: last, Digest: "0123456789abcdef"}.Key()
 	}
 	s := NewShelf(schemas.TopicLinkFound, 0, []string{name(50, 60), name(5, 20), name(10, 30), name(31, 40), name(12, 14)})
-	if got := s.Gaps(); !slices.Equal(got, []Gap{{41, 49}}) {
-		t.Errorf("gaps %v", got)
-	}
 	if first, end := s.Span(); first != 5 || end != 61 {
 		t.Errorf("span %d–%d", first, end)
 	}

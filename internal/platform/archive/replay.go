@@ -50,19 +50,6 @@ func (s *Shelf) Span() (first, end int64) {
 // Gap is a range of offsets, first and last, that no file covers.
 type Gap struct{ First, Last int64 }
 
-// Gaps returns the offsets between the first and the last record that no name covers.
-func (s *Shelf) Gaps() []Gap {
-	var gaps []Gap
-	next, _ := s.Span()
-	for _, f := range s.files {
-		if f.First > next {
-			gaps = append(gaps, Gap{next, f.First - 1})
-		}
-		next = max(next, f.Last+1)
-	}
-	return gaps
-}
-
 // MissingError reports the records that cannot be read from the archive, and why.
 type MissingError struct {
 	Topic     string

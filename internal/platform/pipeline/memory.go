@@ -76,8 +76,8 @@ func (c *Config) embeds() bool {
 	return Loopback(serviceHost(c.S3.Endpoint)) || Loopback(serviceHost(c.ClickHouse.URL))
 }
 
-// Share is the memory of the replicas of a stage, or of the embedded parts (local).
-type Share struct {
+// memoryShare is the memory of the replicas of a stage, or of the embedded parts (local).
+type memoryShare struct {
 	// Path is stages.STAGE or local.
 	Path string
 	// Replicas of MemoryBytes each; Least is the minimum of each, 0 if the file has MemoryBytes.
@@ -86,9 +86,6 @@ type Share struct {
 	// Explicit: the file has memory_bytes.
 	Explicit bool
 }
-
-// Shares returns the division of the memory among the processes.
-func (c *Config) Shares() []Share { return c.shares }
 
 // divide sets the memory of every process that has none in the file. k has what the file has.
 func (k checks) divide(c *Config) {
@@ -122,7 +119,7 @@ func (k checks) divide(c *Config) {
 		if !explicit || c.Memory > 0 {
 			k.sizeParts(p)
 		}
-		share := Share{Path: p.path, Replicas: p.replicas, MemoryBytes: p.settings.MemoryBytes, Explicit: explicit}
+		share := memoryShare{Path: p.path, Replicas: p.replicas, MemoryBytes: p.settings.MemoryBytes, Explicit: explicit}
 		if !explicit {
 			share.Least = p.least << 20
 		}

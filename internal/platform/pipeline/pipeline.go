@@ -17,7 +17,7 @@ type Config struct {
 	Stages     Stages           `yaml:"stages"`
 	Topics     map[string]Topic `yaml:"topics"`
 
-	shares []Share
+	shares []memoryShare
 }
 
 // Kafka has the settings of clients of the broker.

@@ -181,7 +181,7 @@ func TestMemoryIsDivided(t *testing.T) {
 			budget = c.Memory
 		}
 		var sum int64
-		for _, s := range c.Shares() {
+		for _, s := range c.shares {
 			sum += int64(s.Replicas) * s.MemoryBytes
 			if s.MemoryBytes < s.Least {
 				t.Fatalf("%+v", s)
@@ -202,7 +202,7 @@ func TestNormalBudget(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if diff := cmp.Diff(normal.Shares(), same.Shares()); diff != "" || normal.Stages.Prioritize.FrontierBytes != 160<<20 || normal.Local.ClickHouseBytes != 384<<20 {
+	if diff := cmp.Diff(normal.shares, same.shares); diff != "" || normal.Stages.Prioritize.FrontierBytes != 160<<20 || normal.Local.ClickHouseBytes != 384<<20 {
 		t.Errorf("%s %+v", diff, normal)
 	}
 }

@@ -50,7 +50,7 @@ func edgesOf(web map[uint32][]uint32) string {
 
 func tableOf(t testing.TB, edges string) *Table {
 	t.Helper()
-	table, _, err := NewTable(EdgesOf(t.Context(), strings.NewReader(edges), .5, Anything))
+	table, _, err := NewTable(EdgesOf(t.Context(), strings.NewReader(edges), .5, func(string) bool { return true }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestNumberedEdges(t *testing.T) {
 		return func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
 	}
 	n := &Numbered{Edges: open(edges.String()), Vertices: open(vertices.String()), Broken: .1}
-	table, counts, err := NewTable(n.Links(t.Context(), Anything))
+	table, counts, err := NewTable(n.Links(t.Context(), func(string) bool { return true }))
 	if err != nil || !slices.Equal(table.Marshal(), tableOf(t, edgesOf(handMade)).Marshal()) {
 		t.Errorf("another table than that of URLs, %v", err)
 	}
@@ -265,7 +265,7 @@ func TestNumberedEdges(t *testing.T) {
 		"vertices: ": {Edges: open(edges.String()), Vertices: open("a\tb\n")},
 		"line 33":    {Edges: open(edges.String()), Vertices: open(vertices.String()[:len(vertices.String())-4])},
 	} {
-		if _, _, err := NewTable(n.Links(t.Context(), Anything)); !errors.Is(err, edgefile.ErrBroken) || !strings.Contains(err.Error(), name) {
+		if _, _, err := NewTable(n.Links(t.Context(), func(string) bool { return true })); !errors.Is(err, edgefile.ErrBroken) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

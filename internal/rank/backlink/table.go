@@ -34,9 +34,6 @@ const maxPages = 1 << 24
 // errTooMany: the edges have more pages, or links to them, than a table may have.
 var errTooMany = errors.New("too much for one table; name the hosts whose pages are to be asked about")
 
-// Anything selects the parents of every page.
-func Anything(string) bool { return true }
-
 // EdgesOf returns the edges of a file of URLs that lead to wanted pages. A share of broken lines above broken is
 // edgefile.ErrBroken.
 func EdgesOf(ctx context.Context, r io.Reader, broken float64, wanted func(to string) bool) Edges {
