@@ -18,7 +18,7 @@ import (
 	"forager/internal/web/weburl"
 )
 
-// TaskFile is a set of tasks over frozen webs in one directory.
+// File is a set of tasks over frozen webs in one directory.
 type File struct {
 	About   string               `json:"about"`
 	Critics map[string]CriticSet `json:"critics"`
@@ -45,7 +45,7 @@ type PageSet struct {
 	wrong       string // the JSON value, if it has neither form
 }
 
-// has reports whether a page with that label is in the set.
+// Has reports whether a page with that label is in the set.
 func (p PageSet) Has(label string) bool { return p.All || strings.HasSuffix(label, p.LabelSuffix) }
 
 // Sentences of older task files in place of the objects; they are still read.
@@ -172,7 +172,7 @@ type Task struct {
 // maxBudget bounds budgets, pages; measures take time and memory for each page.
 const maxBudget = 10_000_000
 
-// LoadTasks reads a task file (JSON, gzipped if its name ends in .gz). The webs are in the same directory. The error lists
+// Load reads a task file (JSON, gzipped if its name ends in .gz). The webs are in the same directory. The error lists
 // every bad task.
 func Load(path string) (*File, error) {
 	f, err := os.Open(path)
@@ -272,7 +272,7 @@ func (t *Task) check(f *File) error {
 	return nil
 }
 
-// wants reports whether a page with that label is a target.
+// Wants reports whether a page with that label is a target.
 func (t *Task) Wants(label string) bool {
 	rest, ok := strings.CutPrefix(label, t.TargetLabel)
 	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(t.TargetLabel, "/"))
@@ -306,7 +306,7 @@ func (f *File) Select(patterns ...string) ([]*Task, error) {
 	return out, nil
 }
 
-// has returns a function that reports whether a page is left out of every measure.
+// Has returns a function that reports whether a page is left out of every measure.
 func (n *NotCounted) Has() func(url, label string) bool {
 	if n.LabelWithoutSuffix != "" {
 		return func(_, label string) bool { return !strings.HasSuffix(label, n.LabelWithoutSuffix) }
@@ -320,7 +320,7 @@ func (n *NotCounted) Has() func(url, label string) bool {
 	return func(url, _ string) bool { return urls[url] }
 }
 
-// classes returns the classes of a critic set in a fixed order.
+// Classes returns the classes of a critic set in a fixed order.
 func (c *CriticSet) Classes() []string {
 	return slices.Sorted(maps.Keys(c.Examples))
 }
