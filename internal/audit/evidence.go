@@ -140,7 +140,7 @@ func (e *Evidence) Records(_ context.Context, topic string, f func(*Record) erro
 		yieldAll(e.Judged, yield)
 	case schemas.TopicLinkFound:
 		for _, v := range e.Verdicts {
-			yield(v, v.GetId(), v.GetRole() == schemas.LinkRole_LINK_ROLE_VERDICT)
+			yield(v, v.GetId(), !schemas.BetweenShards(schemas.FoundIn(v)))
 		}
 	case schemas.TopicLeapSettled:
 		yieldAll(e.Leaps, yield)

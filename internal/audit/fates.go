@@ -135,17 +135,22 @@ func (fs *fates) read() {
 		at, id := binary.BigEndian.Uint64(e.key), schemas.ID(e.value)
 		v, r := fs.verdict(id), fs.request(id)
 		taken := fs.Taken == nil || fs.Taken(at)
-		virtual := schemas.Virtual(v.GetOutcome())
-		switch {
-		case !taken:
-		case v.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY:
-			fs.replay(v, at)
-		case v.GetOutcome() == schemas.Outcome_OUTCOME_RETRY_FAILED:
-			fs.retry(v, at)
-		case r != nil:
-			fs.follow(r, v, at)
+		counts := taken && r != nil
+		if taken {
+			switch schemas.FoundIn(v).(type) {
+			case schemas.Replay:
+				fs.replay(v, at)
+			case schemas.Retry:
+				fs.retry(v, at)
+			case schemas.Seeds:
+				counts = true
+			default:
+				if r != nil {
+					fs.follow(r, v, at)
+				}
+			}
 		}
-		fs.deepen(id, v, r, at, taken && (r != nil || virtual && v.GetOutcome() != schemas.Outcome_OUTCOME_REPLAY))
+		fs.deepen(id, v, r, at, counts)
 	})
 	fs.write()
 }

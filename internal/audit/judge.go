@@ -218,10 +218,11 @@ func (j *judge) recount() {
 	j.each(kindVerdict).all(func(e entry) {
 		v := new(schemas.LinkFound)
 		j.decode(e.value[8:], v)
-		if schemas.Virtual(v.GetOutcome()) {
-			if v.GetOutcome() == schemas.Outcome_OUTCOME_REPLAY {
-				asked++
-			}
+		switch schemas.FoundIn(v).(type) {
+		case schemas.Replay:
+			asked++
+			return
+		case schemas.Seeds, schemas.Retry:
 			return
 		}
 		t.outcomes[schemas.OutcomeName(v.GetOutcome())]++
