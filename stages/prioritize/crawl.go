@@ -57,6 +57,8 @@ type crawl struct {
 	// sent is the last status that was sent; dirty: it is out of date.
 	sent  *schemas.CrawlStatus
 	dirty bool
+	// former: sent repeats the end that a former owner reported.
+	former bool
 	// repeat: a former owner's status was written after the last one, which is sent again.
 	repeat bool
 	// wrote: this step sends records of the crawl; their offsets are known after it only.

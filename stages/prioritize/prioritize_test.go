@@ -254,6 +254,63 @@ func delivered(r *schemas.FetchRequest, links ...string) *schemas.LinkFound {
 
 const page = "http://h.example/"
 
+// TestAFinishedCrawlStaysSo: an owner that has lost the state of a crawl that has finished does not report that it runs
+// while it reads the topics again, whatever it waits for.
+func TestAFinishedCrawlStaysSo(t *testing.T) {
+	d := newDesk(t)
+	ctl := crawlOf("c")
+	ctl.Budget, ctl.Scope = &schemas.Budget{Pages: 2}, &schemas.Scope{UrlList: "lists/x"}
+	d.objects["lists/x"] = page + "1\n" + page + "2\n"
+	d.control(ctl)
+	records := []stream.Record{d.record(seedsOf("c", page+"1", page+"2"))}
+	d.step(records...)
+	for _, r := range d.requests {
+		records = append(records, d.record(delivered(r)))
+	}
+	d.now = d.now.Add(statusEvery)
+	d.step(records[1:]...)
+	last := d.status("c")
+	if last.GetState() != schemas.ShardState_SHARD_STATE_FINISHED || last.GetPages() != 2 {
+		t.Fatalf("it ended with %v", last)
+	}
+
+	value, err := proto.Marshal(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := map[string]string{schemas.HeaderCrawl: "c", schemas.HeaderShard: "0", schemas.HeaderEpoch: fmt.Sprint(last.GetEpoch())}
+	if err := d.conf.book.status(stream.Record{Value: value, Headers: headers}); err != nil {
+		t.Fatal(err)
+	}
+	delete(d.objects, "lists/x")
+	d.conf.library.forget("lists/x")
+	d.lose()
+	d.statuses = make(map[string][]*schemas.CrawlStatus)
+	for i := range records {
+		if i == 1 {
+			d.objects["lists/x"] = page + "1\n" + page + "2\n"
+		}
+		d.now = d.now.Add(time.Minute)
+		d.work(true, records[i])
+	}
+	activities := make(map[string]bool)
+	for _, st := range d.statuses["c"] {
+		if st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED || st.GetPages() != 2 || st.GetEpoch() != d.epoch {
+			t.Errorf("while it reads the topics: %v", st)
+		}
+		word, _, _ := strings.Cut(st.GetActivity(), " ")
+		activities[word] = true
+	}
+	if !activities["waiting"] || !activities["replaying"] {
+		t.Errorf("its activities were %v", activities)
+	}
+	d.now = d.now.Add(time.Minute)
+	d.step()
+	if st := d.status("c"); st.GetState() != schemas.ShardState_SHARD_STATE_FINISHED || st.GetActivity() != "" || st.GetPages() != 2 {
+		t.Errorf("in the end: %v", st)
+	}
+}
+
 func TestAnUnknownCrawlWaitsAndTheOthersGoOn(t *testing.T) {
 	d := newDesk(t)
 	d.control(crawlOf("known"))

@@ -251,7 +251,10 @@ func (s *step) close(c *crawl) error {
 	if !c.retryAt.IsZero() {
 		s.wakeAt(c.retryAt)
 	}
-	st := s.status(c)
+	st, err := s.formerEnd(c, s.status(c))
+	if err != nil {
+		return err
+	}
 	if c.ready && !s.replaying {
 		if err := s.remind(c, st); err != nil {
 			return err
@@ -347,10 +350,31 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 	case st.GetActivity() == "":
 		st.Activity, _ = controls.Restored(s.book.controls.Look(c.name))
 	}
-	if (s.replaying || c.records.count > 0 || !c.ready) && c.refused == "" && st.State == schemas.ShardState_SHARD_STATE_FINISHED {
+	if s.behind(c) && st.State == schemas.ShardState_SHARD_STATE_FINISHED {
 		st.State, st.EndReason = schemas.ShardState_SHARD_STATE_RUNNING, "" // that may change when the rest is read
 	}
 	return st
+}
+
+// behind reports whether the state of the crawl lacks what a former owner may have known.
+func (s *step) behind(c *crawl) bool {
+	return (s.replaying || c.records.count > 0 || !c.ready) && c.refused == ""
+}
+
+// formerEnd returns the last status of a former owner in place of st if by that the crawl has finished and this owner's
+// state is still behind, so that the crawl does not seem to run again. Otherwise it returns st.
+func (s *step) formerEnd(c *crawl, st *schemas.CrawlStatus) (*schemas.CrawlStatus, error) {
+	if !s.behind(c) || c.sent != nil && !c.former {
+		c.repeat = c.repeat || c.former
+		c.former = false
+		return st, nil
+	}
+	last, err := s.book.lastStatus(unit(c.name, c.number))
+	if c.former = last.GetState() == schemas.ShardState_SHARD_STATE_FINISHED; err != nil || !c.former {
+		return st, err
+	}
+	last.Epoch, last.At, last.Activity = s.epoch, max(st.GetAt(), last.GetAt()+1), st.GetActivity()
+	return last, nil
 }
 
 // report sends the status if it has changed: at once if the state changed, else
