@@ -37,7 +37,8 @@ marks of a page the last one counts. A crawl goes on as it is until its critic i
 
 With --ask the pages are chosen for you, at random from those that the critic takes for on topic and from the others. In a
 terminal each is asked about: y(es), n(o), s(kip), q(uit); else they are listed, and --yes and --no take the answers. From
-such marks, and no others, the share of pages on topic is estimated (forager report).
+such marks, and no others, the share of pages on topic is estimated (forager report). In a crawl with several focus topics
+"yes" means that a page is about any of them; training then learns from the other answers only.
 
   forager critic mark chemistry --ask 20
   forager --json critic mark chemistry --ask 20 > pages.json
@@ -67,7 +68,7 @@ func (c *criticMark) Run(s *cli.Session) error {
 	if c.Ask > 0 {
 		return c.ask(s, t)
 	}
-	m, err := t.newMark(c.Right, c.Topic)
+	m, err := t.newMark(c.Right, false, c.Topic)
 	if err != nil {
 		return err
 	}

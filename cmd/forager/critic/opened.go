@@ -28,11 +28,10 @@ func (t *OpenedCritic) say(ctx context.Context, yes, no []string, drawn bool) er
 		if len(said.urls) == 0 {
 			continue
 		}
-		m, err := t.newMark(said.right, "")
+		m, err := t.newMark(said.right, drawn, "")
 		if err != nil {
 			return err
 		}
-		m.Drawn = drawn
 		if _, err := t.mark(ctx, said.urls, m); err != nil {
 			return err
 		}
@@ -147,26 +146,27 @@ func (t *OpenedCritic) again() string {
 	return fmt.Sprintf("forager critic retrain %s --crawl %s --use", t.name, t.crawl)
 }
 
-// newMark returns a mark without a page. The topic is that of the critic or the crawl unless one is named.
-func (t *OpenedCritic) newMark(right bool, topic string) (m samples.Mark, err error) {
+// newMark returns a mark without a page. The topics are those of the critic or the crawl unless one is named; of several
+// a page that was not drawn needs the one that it is about.
+func (t *OpenedCritic) newMark(right, drawn bool, topic string) (m samples.Mark, err error) {
 	if topic != "" {
 		if topic, err = taxonomy.ParseTopic(topic); err != nil {
 			return m, cli.AsUsage(err)
 		}
 	}
-	m = samples.Mark{Right: right, Crawl: t.crawl}
+	m = samples.Mark{Right: right, Drawn: drawn, Crawl: t.crawl}
 	switch {
 	case right && topic != "" && t.Critic != nil && topic != t.Critic.Topic:
 		return m, cli.Usagef("critic %s has one topic, %s", t.name, t.Critic.Topic)
 	case right && topic != "":
 		m.Topic = topic
-	case len(t.focus) == 1:
-		m.Topic = t.focus[0]
+	case len(t.focus) == 1, len(t.focus) > 1 && (drawn || !right):
+		m.Topic, m.Others = t.focus[0], t.focus[1:]
 		if !right {
 			m.Instead = topic
 		}
 	default:
-		return m, cli.Usagef("what are the pages about? Name a crawl of one focus topic, or use --right with --topic")
+		return m, cli.Usagef("what are the pages about? Name a crawl, and with --right the one of its focus topics (--topic)")
 	}
 	return m, nil
 }

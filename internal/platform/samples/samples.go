@@ -55,6 +55,9 @@ type Mark struct {
 	// Crawl that fetched the page.
 	Crawl string    `json:"crawl"`
 	At    time.Time `json:"at"`
+	// Others are further topics of a crawl with several. Not right: the page is about none of them either. Right: it is
+	// about one of Topic and Others, and which is unknown.
+	Others []string `json:"others,omitempty"`
 }
 
 // Store is the part of *objects.Store that the package uses.
@@ -185,12 +188,17 @@ func Apply(pages []Sample, marks []Mark) []Sample {
 }
 
 // Topics returns the topics of an example of a taxonomy after the mark: right adds a topic, wrong removes
-// it with all its descendants. The result may be empty.
+// it and Others with all their descendants. The result may be empty. One that is right of several topics changes nothing.
 func (m *Mark) Topics(topics []string) []string {
-	if m.Right {
+	switch {
+	case m.Right && len(m.Others) > 0:
+		return topics
+	case m.Right:
 		return with(topics, m.Topic)
 	}
-	left := slices.DeleteFunc(slices.Clone(topics), func(t string) bool { return t == m.Topic || strings.HasPrefix(t, m.Topic+"/") })
+	left := slices.DeleteFunc(slices.Clone(topics), func(t string) bool {
+		return slices.ContainsFunc(append([]string{m.Topic}, m.Others...), func(wrong string) bool { return t == wrong || strings.HasPrefix(t, wrong+"/") })
+	})
 	if m.Instead != "" {
 		left = with(left, m.Instead)
 	}

@@ -61,8 +61,8 @@ func TestTheLastMarkOfAPageCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Mark{
-		{"http://a.test/", false, "chem", "", "http://a.test/", false, "c", at},
-		{"http://b.test/", true, "chem", "", "http://b.test/", true, "c", at.Add(2 * time.Nanosecond)},
+		{"http://a.test/", false, "chem", "", "http://a.test/", false, "c", at, nil},
+		{"http://b.test/", true, "chem", "", "http://b.test/", true, "c", at.Add(2 * time.Nanosecond), nil},
 	}
 	if diff := cmp.Diff(want, marks); diff != "" {
 		t.Error(diff)
