@@ -99,7 +99,11 @@ func (c *ExportCommand) Run(s *cli.Session) error {
 	if name == "-" {
 		name = c.Crawl + ".warc"
 	}
-	pages, lost, err := c.write(s, cfg, db, target, export.Options{Format: format, Gzip: gz, Date: time.UnixMilli(ctl.GetCreatedAt()), Name: name[strings.LastIndexByte(name, '/')+1:]})
+	var all uint64 // unknown of a part of the pages
+	if c.Above == 0 && c.Topic == "" {
+		all = b.Status(c.Crawl).GetOutcomes()[c.Outcome]
+	}
+	pages, lost, err := c.write(s, cfg, db, target, int64(all), export.Options{Format: format, Gzip: gz, Date: time.UnixMilli(ctl.GetCreatedAt()), Name: name[strings.LastIndexByte(name, '/')+1:]})
 	if err != nil {
 		return err
 	}
@@ -123,8 +127,8 @@ func (c *ExportCommand) Run(s *cli.Session) error {
 // exportCache bounds what is read ahead from the store, bytes: pages of a segment are requested soon after one another.
 const exportCache = 16 << 20
 
-// write writes the pages and commits the target. An error describes what remains of it.
-func (c *ExportCommand) write(s *cli.Session, cfg *pipeline.Config, db *analytics.DB, target *export.Target, o export.Options) (pages, lost int, err error) {
+// write writes the pages, about all in number (0 = unknown), and commits the target. An error describes what remains of it.
+func (c *ExportCommand) write(s *cli.Session, cfg *pipeline.Config, db *analytics.DB, target *export.Target, all int64, o export.Options) (pages, lost int, err error) {
 	store, err := objects.Open(cfg.S3)
 	if err != nil {
 		target.Abort()
@@ -137,12 +141,9 @@ func (c *ExportCommand) write(s *cli.Session, cfg *pipeline.Config, db *analytic
 		}
 	}
 	sel := analytics.Selection{Crawl: c.Crawl, Outcome: c.Outcome, Above: c.Above, Topic: strings.Trim(c.Topic, "/"), URLsOnly: o.Format == export.URLs}
-	all, err := db.CountPages(s, sel)
-	if err == nil {
-		ctx, end := progress.Start(s, "exporting", all)
-		pages, err = export.Write(ctx, target, db, segment.NewAhead(store, exportCache), sel, o)
-		end()
-	}
+	ctx, end := progress.Start(s, "exporting", all)
+	pages, err = export.Write(ctx, target, db, segment.NewAhead(store, exportCache), sel, o)
+	end()
 	if err == nil {
 		err = target.Commit()
 	} else {

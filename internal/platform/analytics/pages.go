@@ -79,13 +79,3 @@ func (d *DB) Pages(ctx context.Context, sel Selection, f func(*StoredPage) error
 		return f(p)
 	})
 }
-
-// CountPages returns the number of selected pages.
-func (d *DB) CountPages(ctx context.Context, sel Selection) (n int64, err error) {
-	sql, params := sel.query()
-	err = d.Each(ctx, "SELECT count() FROM ("+sql+")", params, func(row []any) error {
-		n = int64(row[0].(uint64))
-		return nil
-	})
-	return n, err
-}
