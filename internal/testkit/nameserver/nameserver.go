@@ -26,7 +26,7 @@ func Start(t testing.TB, address string) net.PacketConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	t.Cleanup(func() { _ = conn.Close() })
 	go serve(conn)
 	return conn
 }
@@ -50,7 +50,7 @@ func serve(conn net.PacketConn) {
 			}}
 		}
 		if answer, err := m.Pack(); err == nil {
-			conn.WriteTo(answer, from)
+			_, _ = conn.WriteTo(answer, from) // a lost answer is asked for again
 		}
 	}
 }
