@@ -148,6 +148,9 @@ const (
 	Ranker_RANKER_ANCHOR Ranker = 5
 	// What a guide makes of the link (Judgement.guidance of Policy.guide).
 	Ranker_RANKER_GUIDE Ranker = 6
+	// The relevance that a link's target is expected to have, learned during the crawl from what other links of its
+	// sources led to (Judgement.log_odds, anchors, verdicts).
+	Ranker_RANKER_LINK_VALUE Ranker = 7
 )
 
 // Enum value maps for Ranker.
@@ -160,6 +163,7 @@ var (
 		4: "RANKER_RANDOM",
 		5: "RANKER_ANCHOR",
 		6: "RANKER_GUIDE",
+		7: "RANKER_LINK_VALUE",
 	}
 	Ranker_value = map[string]int32{
 		"RANKER_UNSPECIFIED": 0,
@@ -169,6 +173,7 @@ var (
 		"RANKER_RANDOM":      4,
 		"RANKER_ANCHOR":      5,
 		"RANKER_GUIDE":       6,
+		"RANKER_LINK_VALUE":  7,
 	}
 )
 
@@ -386,6 +391,11 @@ const (
 	// By a curve a class, fitted to tempered posteriors of held-out pages: of the pages with .8,
 	// eight of ten are of the class. Tempered where the judge has no curves.
 	Posterior_POSTERIOR_CALIBRATED Posterior = 3
+	// A number in (0,1) that increases with the log odds of the raw one (Judgement.log_odds), which differ where it rounds
+	// to 0 or 1; for rankers. Gates of the same policy read the raw one.
+	Posterior_POSTERIOR_LOG_ODDS Posterior = 4
+	// As POSTERIOR_LOG_ODDS, of Judgement.topic_log_odds.
+	Posterior_POSTERIOR_TOPIC_LOG_ODDS Posterior = 5
 )
 
 // Enum value maps for Posterior.
@@ -395,12 +405,16 @@ var (
 		1: "POSTERIOR_RAW",
 		2: "POSTERIOR_TEMPERED",
 		3: "POSTERIOR_CALIBRATED",
+		4: "POSTERIOR_LOG_ODDS",
+		5: "POSTERIOR_TOPIC_LOG_ODDS",
 	}
 	Posterior_value = map[string]int32{
-		"POSTERIOR_UNSPECIFIED": 0,
-		"POSTERIOR_RAW":         1,
-		"POSTERIOR_TEMPERED":    2,
-		"POSTERIOR_CALIBRATED":  3,
+		"POSTERIOR_UNSPECIFIED":    0,
+		"POSTERIOR_RAW":            1,
+		"POSTERIOR_TEMPERED":       2,
+		"POSTERIOR_CALIBRATED":     3,
+		"POSTERIOR_LOG_ODDS":       4,
+		"POSTERIOR_TOPIC_LOG_ODDS": 5,
 	}
 )
 
@@ -2208,7 +2222,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x13CRAWL_STATE_DELETED\x10\x04**\n" +
 	"\x06Expand\x12\x0f\n" +
 	"\vEXPAND_LINK\x10\x00\x12\x0f\n" +
-	"\vEXPAND_PAGE\x10\x01*\xcc\x01\n" +
+	"\vEXPAND_PAGE\x10\x01*\xe3\x01\n" +
 	"\x06Ranker\x12\x16\n" +
 	"\x12RANKER_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RANKER_UNFOCUSED\x10\x01\x12\x15\n" +
@@ -2216,7 +2230,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x11RANKER_APPRENTICE\x10\x03\x12\x11\n" +
 	"\rRANKER_RANDOM\x10\x04\x12\x11\n" +
 	"\rRANKER_ANCHOR\x10\x05\x12\x10\n" +
-	"\fRANKER_GUIDE\x10\x06\"\x04\b\n" +
+	"\fRANKER_GUIDE\x10\x06\x12\x15\n" +
+	"\x11RANKER_LINK_VALUE\x10\a\"\x04\b\n" +
 	"\x10\n" +
 	"\"\x04\b\v\x10\v*\x0fRANKER_INTEREST*\x11RANKER_TAG_BANDIT*e\n" +
 	"\rGateCondition\x12\x17\n" +
@@ -2235,12 +2250,14 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\x15COMBINE_MEAN_LOG_ODDS\x10\x03\x12\x14\n" +
 	"\x10COMBINE_NOISY_OR\x10\x04\x12\x1c\n" +
 	"\x18COMBINE_MEAN_AND_MAXIMUM\x10\x05\x12\x11\n" +
-	"\rCOMBINE_COUNT\x10\x06*k\n" +
+	"\rCOMBINE_COUNT\x10\x06*\xa1\x01\n" +
 	"\tPosterior\x12\x19\n" +
 	"\x15POSTERIOR_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rPOSTERIOR_RAW\x10\x01\x12\x16\n" +
 	"\x12POSTERIOR_TEMPERED\x10\x02\x12\x18\n" +
-	"\x14POSTERIOR_CALIBRATED\x10\x03*d\n" +
+	"\x14POSTERIOR_CALIBRATED\x10\x03\x12\x16\n" +
+	"\x12POSTERIOR_LOG_ODDS\x10\x04\x12\x1c\n" +
+	"\x18POSTERIOR_TOPIC_LOG_ODDS\x10\x05*d\n" +
 	"\bCounting\x12\x18\n" +
 	"\x14COUNTING_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fCOUNTING_RAW\x10\x01\x12\x17\n" +

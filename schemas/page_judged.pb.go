@@ -61,7 +61,13 @@ type Judgement struct {
 	// features of the crawl's links are made of them.
 	Posteriors []*TopicScore `protobuf:"bytes,17,rep,name=posteriors,proto3" json:"posteriors,omitempty"`
 	// The words of the page as a context graph counts them; only where the crawl has a renewal.
-	Document      *Document `protobuf:"bytes,18,opt,name=document,proto3" json:"document,omitempty"`
+	Document *Document `protobuf:"bytes,18,opt,name=document,proto3" json:"document,omitempty"`
+	// Log odds of raw, nats: those of pages whose raw rounds to 0 or 1 differ. In [-1e6, 1e6]; not set in records of
+	// earlier versions (LogOddsOf).
+	LogOdds *float64 `protobuf:"fixed64,19,opt,name=log_odds,json=logOdds,proto3,oneof" json:"log_odds,omitempty"`
+	// log_odds among the classes that are subjects only: without those that say what form a page has (Other, listing,
+	// navigation).
+	TopicLogOdds  *float64 `protobuf:"fixed64,20,opt,name=topic_log_odds,json=topicLogOdds,proto3,oneof" json:"topic_log_odds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -199,6 +205,20 @@ func (x *Judgement) GetDocument() *Document {
 		return x.Document
 	}
 	return nil
+}
+
+func (x *Judgement) GetLogOdds() float64 {
+	if x != nil && x.LogOdds != nil {
+		return *x.LogOdds
+	}
+	return 0
+}
+
+func (x *Judgement) GetTopicLogOdds() float64 {
+	if x != nil && x.TopicLogOdds != nil {
+		return *x.TopicLogOdds
+	}
+	return 0
 }
 
 // Document is a page as words with counts.
@@ -781,7 +801,7 @@ var File_page_judged_proto protoreflect.FileDescriptor
 const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"\x11page_judged.proto\x12\n" +
-	"forager.v1\x1a\x13column/column.proto\x1a\x12page_fetched.proto\"\xc4\x04\n" +
+	"forager.v1\x1a\x13column/column.proto\x1a\x12page_fetched.proto\"\xaf\x05\n" +
 	"\tJudgement\x12\x10\n" +
 	"\x03raw\x18\x01 \x01(\x01R\x03raw\x12\x1a\n" +
 	"\btempered\x18\x02 \x01(\x01R\btempered\x12.\n" +
@@ -802,7 +822,11 @@ const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"posteriors\x18\x11 \x03(\v2\x16.forager.v1.TopicScoreR\n" +
 	"posteriors\x120\n" +
-	"\bdocument\x18\x12 \x01(\v2\x14.forager.v1.DocumentR\bdocumentJ\x04\b\x10\x10\x11R\x05words\"8\n" +
+	"\bdocument\x18\x12 \x01(\v2\x14.forager.v1.DocumentR\bdocument\x12\x1e\n" +
+	"\blog_odds\x18\x13 \x01(\x01H\x00R\alogOdds\x88\x01\x01\x12)\n" +
+	"\x0etopic_log_odds\x18\x14 \x01(\x01H\x01R\ftopicLogOdds\x88\x01\x01B\v\n" +
+	"\t_log_oddsB\x11\n" +
+	"\x0f_topic_log_oddsJ\x04\b\x10\x10\x11R\x05words\"8\n" +
 	"\bDocument\x12\x14\n" +
 	"\x05words\x18\x01 \x03(\tR\x05words\x12\x16\n" +
 	"\x06counts\x18\x02 \x03(\rR\x06counts\"\x80\x01\n" +
@@ -983,6 +1007,7 @@ func file_page_judged_proto_init() {
 		return
 	}
 	file_page_fetched_proto_init()
+	file_page_judged_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -18,7 +18,9 @@ func Learns(ctl *CrawlControl) bool {
 // ReadsAnchors reports whether one of the crawl's policies, or a shadow, uses judgements of the text of
 // links (Judgement.anchors).
 func ReadsAnchors(ctl *CrawlControl) bool {
-	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_ANCHOR })
+	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool {
+		return p.GetRanker() == Ranker_RANKER_ANCHOR || p.GetRanker() == Ranker_RANKER_LINK_VALUE
+	})
 }
 
 // ReadsTagPaths reports whether features of the crawl's links are derived from their positions on their pages
@@ -79,3 +81,17 @@ const NoLeaf = math.MaxUint32
 
 // AnchorSteps is the value of R = 1 in Judgement.anchors.
 const AnchorSteps = 65_535
+
+// MostLogOdds bounds Judgement.log_odds and topic_log_odds.
+const MostLogOdds = 1e6
+
+// LogOddsOf returns the log odds of R(u), of all classes and of the topics among them, and for a record of an earlier
+// version those of raw R, in [-745, 745].
+func LogOddsOf(j *Judgement) (all, topics float64) {
+	if all, topics = j.GetLogOdds(), j.GetTopicLogOdds(); j != nil && j.LogOdds != nil && j.TopicLogOdds != nil && math.Abs(all) <= MostLogOdds && math.Abs(topics) <= MostLogOdds {
+		return all, topics
+	}
+	const most = 745 // -log of the least float64
+	all = min(max(math.Log(j.GetRaw())-math.Log1p(-j.GetRaw()), -most), most)
+	return all, all
+}

@@ -3,6 +3,7 @@ package schemas
 import (
 	"flag"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -311,6 +312,24 @@ func TestReadsTrees(t *testing.T) {
 		want := FeatureFamily(f) == FeatureFamily_FEATURE_FAMILY_PATH_LENGTH || FeatureFamily(f) == FeatureFamily_FEATURE_FAMILY_ANCESTOR
 		if got := ReadsTrees(ctl); got != want {
 			t.Errorf("%v: %v", FeatureFamily(f), got)
+		}
+	}
+}
+
+func TestLogOddsOf(t *testing.T) {
+	number := func(x float64) *float64 { return &x }
+	for _, c := range []struct {
+		of          *Judgement
+		all, topics float64
+	}{
+		{nil, -745, -745},
+		{&Judgement{Raw: .5}, 0, 0},
+		{&Judgement{Raw: 1}, 745, 745},
+		{&Judgement{Raw: .5, LogOdds: number(math.NaN()), TopicLogOdds: number(1)}, 0, 0},
+		{&Judgement{Raw: 1, LogOdds: number(900), TopicLogOdds: number(1000)}, 900, 1000},
+	} {
+		if all, topics := LogOddsOf(c.of); all != c.all || topics != c.topics {
+			t.Errorf("%v: %v and %v", c.of, all, topics)
 		}
 	}
 }

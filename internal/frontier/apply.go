@@ -201,6 +201,7 @@ func (ap *applier) finish(e *state.Entry, rec *schemas.LinkFound) ([]*schemas.Le
 			return nil, err
 		}
 		p := &state.Page{Number: ap.state.Counters.Clock, URL: e.URL, Raw: e.Raw, Tempered: e.Tempered, Calibrated: j.GetCalibrated(), BestIsFocus: j.GetBestIsFocus()}
+		p.LogOdds, p.TopicLogOdds = schemas.LogOddsOf(j)
 		var err error
 		if settled, err = ap.applyLinks(p, e, e.Depth+1, rec); err != nil {
 			return nil, err

@@ -69,7 +69,7 @@ func (px *peers) send(to uint32, p *state.Page, o *outbound, rec *schemas.LinkFo
 	rec.Outcome = schemas.Outcome_OUTCOME_SEEDS
 	if !p.Seeds {
 		rec.Outcome, rec.Url = schemas.Outcome_OUTCOME_DELIVERED, p.URL
-		rec.Judgement = &schemas.Judgement{Raw: p.Raw, Tempered: p.Tempered, Calibrated: p.Calibrated, BestIsFocus: p.BestIsFocus, Anchors: o.anchors, Guidance: guidanceFor(p.Guidance, o.indices)}
+		rec.Judgement = &schemas.Judgement{Raw: p.Raw, Tempered: p.Tempered, Calibrated: p.Calibrated, LogOdds: &p.LogOdds, TopicLogOdds: &p.TopicLogOdds, BestIsFocus: p.BestIsFocus, Anchors: o.anchors, Guidance: guidanceFor(p.Guidance, o.indices)}
 	}
 	px.sends = append(px.sends, rec)
 }
@@ -211,10 +211,12 @@ func (ap *applier) peerPage(rec schemas.PeerLinks) (p *state.Page, duplicate boo
 	}
 	ap.state.Counters.Clock++
 	j := rec.GetJudgement()
-	return &state.Page{
+	p = &state.Page{
 		Number: ap.state.Counters.Clock, URL: rec.GetUrl(), Seeds: rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS,
 		Raw: j.GetRaw(), Tempered: j.GetTempered(), Calibrated: j.GetCalibrated(), BestIsFocus: j.GetBestIsFocus(),
-	}, false, nil
+	}
+	p.LogOdds, p.TopicLogOdds = schemas.LogOddsOf(j)
+	return p, false, nil
 }
 
 // applyPeerRedirect takes the one link of a page that a redirect brought here, once.

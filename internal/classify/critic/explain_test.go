@@ -29,7 +29,13 @@ func TestExplain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return math.Log(j.Raw / (1 - j.Raw))
+				if long, err := m.JudgeText(strings.Repeat(prose+" ", 500), focus); err != nil || math.Abs(long.GetLogOdds()) > schemas.MostLogOdds || method == Bayes && prose != "" && math.Abs(long.GetLogOdds()) < 40 {
+					t.Errorf("%s, %v: a long text has the log-odds %v (%v)", method, focus, long.GetLogOdds(), err)
+				}
+				if want := math.Log(j.Raw / (1 - j.Raw)); !near(j.GetLogOdds(), want) {
+					t.Errorf("%s, %v: a judgement has the log-odds %v, want %v", method, focus, j.GetLogOdds(), want)
+				}
+				return j.GetLogOdds()
 			}
 			whole := odds(prose)
 			if !near(x.LogOdds, whole) || !near(x.Prior, odds("")) || x.Tokens != 9 || x.HeldOut {

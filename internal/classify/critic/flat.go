@@ -23,6 +23,7 @@ func (f *flat) predict(o *Prediction, bag *bayes.Bag) {
 	f.model.Joint(o.scores, o.Raw, bayes.Temper(o.Known))
 	o.temper()
 	f.model.Joint(o.Raw, o.Raw, 1)
+	o.exact = copy(o.logs, o.Raw) > 0
 	bayes.Normalise(o.Raw, o.Raw)
 }
 

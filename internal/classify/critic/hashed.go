@@ -133,6 +133,7 @@ func (h *hashed) predict(o *Prediction, bag *bayes.Bag) {
 	h.model.Scores(o.scores, &r)
 	o.temper()
 	copy(o.Raw, o.Tempered)
+	o.exact = copy(o.logs, o.scores) > 0
 	o.Known = total(bag)
 }
 

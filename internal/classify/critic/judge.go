@@ -32,13 +32,16 @@ type Prediction struct {
 	// scores are the logarithms of Tempered up to a constant, for a classifier whose posteriors may round to 0 or 1;
 	// exponentials are of these, as multiples of the highest.
 	scores, exponentials []float64
+	// logs are the logarithms of Raw up to a constant, where exact is set.
+	logs  []float64
+	exact bool
 }
 
 // NewPrediction returns a Prediction for a number of classes.
 func NewPrediction(classes int) *Prediction {
-	all := make([]float64, 5*classes)
+	all := make([]float64, 6*classes)
 	part := func(i int) []float64 { return all[i*classes : (i+1)*classes : (i+1)*classes] }
-	return &Prediction{Raw: part(0), Tempered: part(1), Calibrated: part(2), scores: part(3), exponentials: part(4)}
+	return &Prediction{Raw: part(0), Tempered: part(1), Calibrated: part(2), scores: part(3), exponentials: part(4), logs: part(5)}
 }
 
 // temper sets Tempered, and the exponentials, from the scores.
@@ -50,7 +53,7 @@ func (o *Prediction) temper() {
 func (o *Prediction) Same() {
 	copy(o.Tempered, o.Raw)
 	copy(o.Calibrated, o.Raw)
-	o.Known = 0
+	o.Known, o.exact = 0, false
 }
 
 // Weigh returns the weight of each class of a classifier under a marking of topics.
@@ -104,6 +107,10 @@ func say(by Classifier, weights []float64, predict func(*Prediction) error) (*sc
 		}
 	}
 	j.Raw, j.Tempered, j.Calibrated = min(1, j.Raw), min(1, j.Tempered), min(1, j.Calibrated)
+	if o.exact {
+		all, topics := o.logOdds(classes, weights)
+		j.LogOdds, j.TopicLogOdds = &all, &topics
+	}
 	best := top(o.Tempered, topTopics)
 	j.BestIsFocus = weights[best[0]] > 0
 	for _, k := range best {

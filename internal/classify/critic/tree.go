@@ -237,6 +237,7 @@ func (x *tree) predict(o *Prediction, bag *bayes.Bag) {
 			}
 		}
 	}
+	o.exact = copy(o.logs, o.Raw) > 0
 	bayes.Normalise(o.Raw, o.Raw)
 	o.temper()
 	o.Known = total(bag)

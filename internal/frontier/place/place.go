@@ -59,7 +59,7 @@ func sourceOf(p *state.Page, l *state.Link) policy.Source {
 	if p.Seeds {
 		return policy.Source{Seed: true}
 	}
-	src := policy.Source{URL: p.URL, Raw: p.Raw, Tempered: p.Tempered, Calibrated: p.Calibrated, BestIsFocus: p.BestIsFocus, Expanded: p.Expanded}
+	src := policy.Source{URL: p.URL, Raw: p.Raw, Tempered: p.Tempered, Calibrated: p.Calibrated, LogOdds: p.LogOdds, TopicLogOdds: p.TopicLogOdds, BestIsFocus: p.BestIsFocus, Expanded: p.Expanded}
 	if len(p.Guidance) > 0 {
 		src.Guided = guidedBy(p, l)
 	}

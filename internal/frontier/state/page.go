@@ -20,6 +20,8 @@ type Page struct {
 	BestIsFocus bool
 	// R(u).
 	Raw, Tempered, Calibrated float64
+	// LogOdds of Raw, and TopicLogOdds among topics only (schemas.LogOddsOf).
+	LogOdds, TopicLogOdds float64
 	// Guidance of its links by their index (guidance.go). It has a key of its own, as the page is stored often.
 	Guidance []*schemas.Guidance
 	Guided   bool
@@ -29,7 +31,7 @@ type Page struct {
 	Pending uint32
 }
 
-const pageVersion = 5
+const pageVersion = 6
 
 func (p *Page) append(b []byte) []byte {
 	b = append(b, pageVersion)
@@ -37,6 +39,7 @@ func (p *Page) append(b []byte) []byte {
 	b = storage.AppendBool(storage.AppendBool(storage.AppendBool(b, p.Seeds), p.BestIsFocus), p.Guided)
 	b = storage.AppendBool(storage.AppendBool(b, p.Listed), p.Expanded)
 	b = storage.AppendFloat(storage.AppendFloat(storage.AppendFloat(b, p.Raw), p.Tempered), p.Calibrated)
+	b = storage.AppendFloat(storage.AppendFloat(b, p.LogOdds), p.TopicLogOdds)
 	return binary.AppendUvarint(b, uint64(p.Pending))
 }
 
@@ -46,7 +49,7 @@ func DecodePage(number uint64, b []byte) (*Page, error) {
 	r.Version(pageVersion)
 	p := &Page{
 		Number: number, URL: r.String(), Seeds: r.Bool(), BestIsFocus: r.Bool(), Guided: r.Bool(), Listed: r.Bool(), Expanded: r.Bool(),
-		Raw: r.Float(), Tempered: r.Float(), Calibrated: r.Float(), Pending: r.U32(),
+		Raw: r.Float(), Tempered: r.Float(), Calibrated: r.Float(), LogOdds: r.Float(), TopicLogOdds: r.Float(), Pending: r.U32(),
 	}
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("frontier: page %d: %w", number, err)

@@ -16,6 +16,9 @@ type gate struct {
 
 func newGate(g *schemas.Gate, posterior schemas.Posterior) (gate, error) {
 	out := gate{condition: g.GetCondition(), threshold: g.GetThreshold(), posterior: posterior}
+	if posterior == schemas.Posterior_POSTERIOR_LOG_ODDS || posterior == schemas.Posterior_POSTERIOR_TOPIC_LOG_ODDS {
+		out.posterior = schemas.Posterior_POSTERIOR_RAW
+	}
 	switch out.condition {
 	case schemas.GateCondition_GATE_CONDITION_NONE:
 		return out, nil

@@ -35,7 +35,8 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 	}
 	switch p.GetPosterior() {
 	case schemas.Posterior_POSTERIOR_UNSPECIFIED, schemas.Posterior_POSTERIOR_RAW,
-		schemas.Posterior_POSTERIOR_TEMPERED, schemas.Posterior_POSTERIOR_CALIBRATED:
+		schemas.Posterior_POSTERIOR_TEMPERED, schemas.Posterior_POSTERIOR_CALIBRATED,
+		schemas.Posterior_POSTERIOR_LOG_ODDS, schemas.Posterior_POSTERIOR_TOPIC_LOG_ODDS:
 	default:
 		return nil, fmt.Errorf("policy %q: unknown posterior %v", out.name, p.GetPosterior())
 	}
@@ -68,6 +69,8 @@ func New(p *schemas.Policy, seed uint64) (*Policy, error) {
 		return out.With(random{seed: seed}), nil
 	case schemas.Ranker_RANKER_SOFT_FOCUS:
 		out.ranker = softFocus{p.GetPosterior()}
+	case schemas.Ranker_RANKER_LINK_VALUE: // until With sets what a shard has learned
+		return out.With(softFocus{schemas.Posterior_POSTERIOR_CALIBRATED}), nil
 	case schemas.Ranker_RANKER_ANCHOR:
 		out.ranker = anchor{softFocus{p.GetPosterior()}}
 	case schemas.Ranker_RANKER_APPRENTICE:

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/cespare/xxhash/v2"
@@ -16,6 +17,8 @@ type Source struct {
 	URL string
 	// Raw, Tempered and Calibrated are R(u), [0,1].
 	Raw, Tempered, Calibrated float64
+	// LogOdds of Raw, and TopicLogOdds among topics only, finite (schemas.LogOddsOf).
+	LogOdds, TopicLogOdds float64
 	// Anchor is R of the link's own text, [0,1]; HasAnchor reports whether the critic has judged it.
 	Anchor    float64
 	HasAnchor bool
@@ -91,8 +94,18 @@ func (s *Source) relevance(p schemas.Posterior) float64 {
 		return s.Tempered
 	case schemas.Posterior_POSTERIOR_CALIBRATED:
 		return s.Calibrated
+	case schemas.Posterior_POSTERIOR_LOG_ODDS:
+		return inUnit(s.LogOdds)
+	case schemas.Posterior_POSTERIOR_TOPIC_LOG_ODDS:
+		return inUnit(s.TopicLogOdds)
 	}
 	return s.Raw
+}
+
+// inUnit maps log odds to (0,1), ½ at 0: unlike probabilities, those of long pages do not round to 0 and 1.
+func inUnit(odds float64) float64 {
+	const half = 50 // from here to infinity is half of the way from ½ to 1
+	return .5 + .5*odds/(math.Abs(odds)+half)
 }
 
 // apprentice is Pr(high | u,v) (2002 §2.2), and soft focus while there is no model (§3.7).

@@ -359,3 +359,24 @@ func TestLinksOfALowerTierCountNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestLogOddsOrderWhatRoundsAlike: pages whose R is 1 are ordered by log odds, in (0,1); a gate of the same policy reads R.
+func TestLogOddsOrderWhatRoundsAlike(t *testing.T) {
+	for _, posterior := range []schemas.Posterior{schemas.Posterior_POSTERIOR_LOG_ODDS, schemas.Posterior_POSTERIOR_TOPIC_LOG_ODDS} {
+		p, err := New(&schemas.Policy{
+			Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS, Posterior: posterior,
+			Gate: &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Action: schemas.GateAction_GATE_ACTION_DEFER, Threshold: .5},
+		}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := 0.
+		for _, odds := range []float64{-schemas.MostLogOdds, -745, -700, 0, 40, 41, 900, schemas.MostLogOdds} {
+			at, err := p.Add(Place{}, "http://a.test/", &Source{Raw: 1, LogOdds: odds, TopicLogOdds: odds}, 1)
+			if err != nil || at.Tier != 0 || !(at.Score > last && at.Score < seedScore) {
+				t.Errorf("%v, log odds %v: %+v after the score %v (%v)", posterior, odds, at, last, err)
+			}
+			last = at.Score
+		}
+	}
+}
