@@ -8,6 +8,7 @@ import (
 
 	"forager/internal/frontier/place"
 	"forager/internal/frontier/state"
+	"forager/internal/rank/linkvalue"
 	"forager/internal/rank/policy"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -42,6 +43,8 @@ func (ln *learners) teach(ctl *schemas.CrawlControl, o Options) error {
 	for _, p := range schemas.Orders(ctl) {
 		if learner, ok := o.Learners[p.GetName()]; ok {
 			ln.byPolicy[p.GetName()] = learner()
+		} else if p.GetRanker() == schemas.Ranker_RANKER_LINK_VALUE {
+			ln.byPolicy[p.GetName()] = linkvalue.New()
 		}
 	}
 	from := append([]byte(nil), ln.state.Keys.Kind(state.KindLesson)...)
@@ -102,7 +105,7 @@ func (ln *learners) observe(found schemas.Found) error {
 func (ln *learners) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
 	lesson := &schemas.LinkFound{Url: rec.GetUrl(), Outcome: rec.GetOutcome()}
 	if j := rec.GetJudgement(); j != nil {
-		lesson.Judgement = &schemas.Judgement{Raw: j.GetRaw()}
+		lesson.Judgement = &schemas.Judgement{Raw: j.GetRaw(), Calibrated: j.GetCalibrated(), LogOdds: j.LogOdds, TopicLogOdds: j.TopicLogOdds}
 	}
 	if to, err := weburl.Parse(rec.GetRedirect()); err == nil && rec.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
 		e, err := ln.state.Seen(to.String())
@@ -113,7 +116,7 @@ func (ln *learners) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
 			lesson.Redirect = e.URL
 		}
 	}
-	for _, l := range rec.GetLinks() {
+	for i, l := range rec.GetLinks() {
 		if l.GetBacklink() { // not a link of the page
 			continue
 		}
@@ -123,6 +126,9 @@ func (ln *learners) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
 		}
 		if e != nil {
 			lesson.Links = append(lesson.Links, &schemas.Link{Url: l.GetUrl()})
+			if anchors := rec.GetJudgement().GetAnchors(); len(anchors) > 0 {
+				lesson.Judgement.Anchors = append(lesson.Judgement.Anchors, anchors[i])
+			}
 		}
 	}
 	return lesson, nil

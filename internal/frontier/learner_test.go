@@ -140,7 +140,8 @@ func (c *learnt) step() bool {
 func TestLearnersComeBack(t *testing.T) {
 	tallies := []string{"one", "other"}
 	one, other := &schemas.Policy{Name: "one", Ranker: schemas.Ranker_RANKER_UNFOCUSED}, &schemas.Policy{Name: "other", Ranker: schemas.Ranker_RANKER_UNFOCUSED}
-	for name, policies := range map[string][]*schemas.Policy{"one": {one}, "other": {other}, "mixture": {one, other}} {
+	value := &schemas.Policy{Name: "value", Ranker: schemas.Ranker_RANKER_LINK_VALUE}
+	for name, policies := range map[string][]*schemas.Policy{"one": {one}, "other": {other}, "mixture": {one, other}, "value": {value}, "values": {one, value}} {
 		one, again := newLearnt(t, tallies, policies...), newLearnt(t, tallies, policies...)
 		for one.step() {
 			again.open()

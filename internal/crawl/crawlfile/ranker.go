@@ -30,6 +30,8 @@ func topicGate(a schemas.GateAction) *schemas.Gate {
 //   - random: a fixed pseudo-random order (control)
 //   - soft-focus: R(u), maximum over u (1999; 2002 Fig. 1)
 //   - soft-focus-frozen: R of the first u (2002 §1, footnote 1)
+//   - soft-focus-odds: soft focus by the log odds of R(u), which differ where R(u) rounds to 0 or 1
+//   - soft-focus-topics: the same among the classes that are subjects, without Other, listing and navigation
 //   - hard-focus: only links of pages whose best topic is a focus topic, first in, first out (1999)
 //   - hard-defer: the same, the other links in a lower tier
 //   - apprentice: Pr(high|u,v), maximum over u, soft focus until the switch (2002)
@@ -41,13 +43,14 @@ func topicGate(a schemas.GateAction) *schemas.Gate {
 //   - in-links: the number of known links to v, most first (Cho, Garcia-Molina & Page 1998)
 //   - soft-focus-distilled: soft focus, and before everything else the targets of the best hubs among the
 //     pages fetched so far (1999; stage distill)
+//   - link-value: the relevance expected of a link's target by what other links of its sources led to (package linkvalue)
 //   - mixture: Arms, of which one is drawn before each dispatch by the relevance that it has brought
 //
 // Any of them but the last, with "+" between them, are the arms of another mixture.
 var Rankers = []string{
-	"unfocused", "random", "soft-focus", "soft-focus-frozen", "hard-focus", "hard-defer",
+	"unfocused", "random", "soft-focus", "soft-focus-frozen", "soft-focus-odds", "soft-focus-topics", "hard-focus", "hard-defer",
 	"apprentice", "apprentice-gated", "gate-fifo", "gate-random",
-	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links", "soft-focus-distilled",
+	"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links", "soft-focus-distilled", "link-value",
 	mixture,
 }
 
@@ -175,6 +178,10 @@ func Policy(name string) (*schemas.Policy, error) {
 		p.Ranker = schemas.Ranker_RANKER_SOFT_FOCUS
 	case "soft-focus-frozen":
 		p.Ranker, p.Combine = schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Combine_COMBINE_FROZEN
+	case "soft-focus-odds":
+		p.Ranker, p.Posterior = schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Posterior_POSTERIOR_LOG_ODDS
+	case "soft-focus-topics":
+		p.Ranker, p.Posterior = schemas.Ranker_RANKER_SOFT_FOCUS, schemas.Posterior_POSTERIOR_TOPIC_LOG_ODDS
 	case "hard-focus":
 		p.Ranker, p.Gate = schemas.Ranker_RANKER_UNFOCUSED, topicGate(schemas.GateAction_GATE_ACTION_DROP)
 	case "hard-defer":
@@ -199,6 +206,8 @@ func Policy(name string) (*schemas.Policy, error) {
 		p.Ranker, p.Combine = schemas.Ranker_RANKER_UNFOCUSED, schemas.Combine_COMBINE_COUNT
 	case "soft-focus-distilled":
 		p.Ranker, p.Raise = schemas.Ranker_RANKER_SOFT_FOCUS, true
+	case "link-value":
+		p.Ranker = schemas.Ranker_RANKER_LINK_VALUE
 	case "interest", "tag-bandit", "fish-search", "shark-search", "rennie-mccallum":
 		return nil, fmt.Errorf("%s is a comparator of the laboratory: run it by forager-lab experiment; rankers of crawls: %s", name, strings.Join(Rankers, ", "))
 	case mixture:

@@ -1,0 +1,292 @@
+package linkvalue
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"forager/internal/rank/policy"
+	"forager/schemas"
+)
+
+const (
+	// seedScore is that of seeds, more than any other.
+	seedScore = 1
+	// unknownShare of R(u) is the score of a URL that is not known here: its sources are pages of other shards, or it was
+	// forgotten.
+	unknownShare = .02
+
+	// mostWaiting URLs are kept, and of each mostSources sources, the first ones.
+	mostWaiting, mostSources = 50_000, 16
+	// mostPast verdicts, at least, are kept, at most twice as many.
+	mostPast = 200_000
+	// best is the number of URLs whose values are published.
+	best = 256
+	// rescored is the number of values that are computed after a verdict, at most, because a source of theirs has changed.
+	rescored = 128
+	// firstFit, fitEvery: pages before the first fit, and between two. One more for each waitingPerPage that wait.
+	firstFit, fitEvery, waitingPerPage = 5, 20, 250
+)
+
+// Ranker is what was learned from a crawl so far. Score may be called concurrently, but not during Observe.
+type Ranker struct {
+	waiting map[string]*target
+	known   uint64 // URLs that waited at any time
+	past    past
+	sources []*source // that have waiting links
+	ranks   ranks
+	prior   prior
+	value   regression
+	pages   uint64 // delivered
+	next    uint64 // pages at the next fit
+	cut     float64
+	most    int // that wait
+	changed []string
+}
+
+// target is a URL that waits.
+type target struct {
+	url    string
+	number uint64 // URLs known before it
+	edges  []edge
+	// published is its score.
+	published float64
+}
+
+// edge is a link to a target.
+type edge struct {
+	from *source
+	// index of the link on its page, and log odds of its text by the critic, 0 if it was not judged.
+	index  int
+	anchor float64
+}
+
+// New returns a ranker that has learned nothing.
+func New() *Ranker {
+	return &Ranker{waiting: make(map[string]*target), past: newPast(), prior: newPrior(), value: newRegression(), next: firstFit, most: mostWaiting}
+}
+
+// Score returns the published value of v, seeds first.
+func (r *Ranker) Score(v string, s *policy.Source) float64 {
+	if s.Seed {
+		return seedScore
+	}
+	if t, ok := r.waiting[v]; ok {
+		return t.published
+	}
+	return unknownShare * s.Calibrated
+}
+
+// Observe learns from a verdict. See frontier.Learner.
+func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
+	r.changed = nil
+	if _, again := r.past.of(rec.GetUrl()); again || rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
+		return nil
+	}
+	t := r.waiting[rec.GetUrl()]
+	if t == nil { // a seed, or forgotten
+		t = &target{url: rec.GetUrl(), number: r.known}
+	}
+	delete(r.waiting, t.url)
+	for _, e := range t.edges {
+		e.from.remove(t)
+	}
+	is := verdict{}
+	switch rec.GetOutcome() {
+	case schemas.Outcome_OUTCOME_DELIVERED:
+		is = verdict{r: rec.GetJudgement().GetCalibrated(), delivered: true}
+		r.past.add(t.url, is)
+		r.deliver(t, is.r, rec)
+	case schemas.Outcome_OUTCOME_REDIRECTED:
+		is.to = rec.GetRedirect()
+		r.past.add(t.url, is)
+		for _, e := range t.edges {
+			r.link(is.to, e)
+		}
+	default:
+		r.past.add(t.url, is)
+	}
+	if r.pages >= r.next {
+		r.fit()
+	}
+	return r.changed
+}
+
+// deliver takes a page with its links.
+func (r *Ranker) deliver(t *target, relevance float64, rec *schemas.LinkFound) {
+	r.pages++
+	if len(t.edges) > 0 {
+		x := r.features(t)
+		r.value.add(&x, relevance)
+	}
+	s := newSource(rec.GetJudgement())
+	for _, e := range t.edges {
+		s.inherited = max(s.inherited, e.from.yield())
+		e.from.credit(e.index, relevance)
+	}
+	r.ranks.add(s)
+	s.prior = r.prior.of(s)
+	anchors := rec.GetJudgement().GetAnchors()
+	for i, l := range rec.GetLinks() {
+		e := edge{from: s, index: i}
+		if i < len(anchors) {
+			e.anchor = anchorOdds(anchors[i])
+		}
+		r.link(l.GetUrl(), e)
+	}
+	if len(s.waiting) > 0 {
+		r.sources = append(r.sources, s)
+	}
+	for _, w := range s.waiting {
+		r.publish(w, r.valueOf(w))
+	}
+	left := rescored
+	for _, e := range t.edges {
+		for _, w := range e.from.waiting {
+			if left--; left < 0 {
+				return
+			}
+			r.reconsider(w, r.valueOf(w))
+		}
+	}
+}
+
+// anchorOdds returns the log odds of the text of a link, in quarters, clipped as in package policy.
+func anchorOdds(anchor uint32) float64 {
+	const clip = 5e-4
+	p := min(max(float64(anchor)/schemas.AnchorSteps, clip), 1-clip)
+	return math.Log(p/(1-p)) / 4
+}
+
+// mostHops bounds the redirects that are followed in a row.
+const mostHops = 10
+
+// link takes a link to a URL, or to one that redirected: its target waits, or its source is credited.
+func (r *Ranker) link(url string, e edge) {
+	for range mostHops {
+		was, fetched := r.past.of(url)
+		switch {
+		case !fetched && url == "":
+			return
+		case !fetched:
+			r.wait(url, e)
+			return
+		case was.delivered:
+			e.from.credit(e.index, was.r)
+			return
+		}
+		url = was.to
+	}
+}
+
+// wait adds a source to a URL that waits.
+func (r *Ranker) wait(url string, e edge) {
+	t := r.waiting[url]
+	if t == nil {
+		t = &target{url: url, number: r.known}
+		r.known++
+		r.waiting[url] = t
+	}
+	if len(t.edges) < mostSources && !slices.ContainsFunc(t.edges, func(o edge) bool { return o.from == e.from }) {
+		t.edges = append(t.edges, e)
+		e.from.waiting = append(e.from.waiting, t)
+	}
+}
+
+// publish sets the score of a URL.
+func (r *Ranker) publish(t *target, value float64) {
+	if t.published != value {
+		t.published = value
+		r.changed = append(r.changed, t.url)
+	}
+}
+
+// reconsider publishes a value if it is, or was taken for, one of the best.
+func (r *Ranker) reconsider(t *target, value float64) {
+	if max(value, t.published) >= r.cut {
+		r.publish(t, value)
+	}
+}
+
+// fit fits the prior of sources and the values, and publishes the best.
+func (r *Ranker) fit() {
+	r.sources = slices.DeleteFunc(r.sources, func(s *source) bool { return len(s.waiting) == 0 })
+	for _, s := range r.sources {
+		r.ranks.set(s)
+	}
+	r.prior.fit(r.sources)
+	for _, s := range r.sources {
+		s.prior = r.prior.of(s)
+	}
+	r.value.fit()
+	all := make([]valued, 0, len(r.waiting))
+	for _, t := range r.waiting {
+		all = append(all, valued{t, r.valueOf(t)})
+	}
+	slices.SortFunc(all, func(a, b valued) int { return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.number, b.number)) })
+	if len(all) > r.most {
+		left := r.most / 4 * 3
+		for _, t := range all[left:] {
+			r.forget(t.target)
+		}
+		all = all[:left]
+	}
+	r.cut = 0
+	if len(all) > best {
+		r.cut = all[best-1].value
+	}
+	for _, t := range all {
+		r.reconsider(t.target, t.value)
+	}
+	r.next = r.pages + max(fitEvery, uint64(len(all))/waitingPerPage)
+}
+
+// valued is a waiting URL with its value.
+type valued struct {
+	*target
+	value float64
+}
+
+// forget drops a URL that waits.
+func (r *Ranker) forget(t *target) {
+	delete(r.waiting, t.url)
+	for _, e := range t.edges {
+		e.from.remove(t)
+	}
+	r.changed = append(r.changed, t.url)
+}
+
+// valueOf returns the relevance that a URL is expected to have.
+func (r *Ranker) valueOf(t *target) float64 {
+	x := r.features(t)
+	return sigmoid(dot(&r.value.weights, &x))
+}
+
+// past are verdicts by the hash of their URL, in two generations: a new one begins when it is full, and replaces the older.
+type past struct{ young, old map[uint64]verdict }
+
+// verdict is what became of a URL.
+type verdict struct {
+	r         float64
+	delivered bool
+	to        string // target of a redirect, "" = none that is known
+}
+
+func newPast() past { return past{young: make(map[uint64]verdict)} }
+
+func (p *past) add(url string, v verdict) {
+	if len(p.young) == mostPast {
+		p.young, p.old = make(map[uint64]verdict), p.young
+	}
+	p.young[xxhash.Sum64String(url)] = v
+}
+
+func (p *past) of(url string) (v verdict, ok bool) {
+	key := xxhash.Sum64String(url)
+	if v, ok = p.young[key]; !ok {
+		v, ok = p.old[key]
+	}
+	return v, ok
+}

@@ -1,0 +1,359 @@
+package linkvalue
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"forager/internal/rank/policy"
+	"forager/schemas"
+)
+
+// crawl draws the records of a crawl of a small web, with redirects, failures, repeated records and pages that link to
+// themselves and to pages fetched before.
+func crawl(t *rapid.T, most int) []*schemas.LinkFound {
+	url := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(0, most).Draw(t, "url")) })
+	odds := rapid.Float64Range(-200, 200)
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *schemas.LinkFound {
+		rec := &schemas.LinkFound{Url: url.Draw(t, "u")}
+		switch rapid.IntRange(0, 9).Draw(t, "outcome") {
+		case 0:
+			rec.Outcome = schemas.Outcome_OUTCOME_CLIENT_ERROR
+		case 1:
+			rec.Outcome, rec.Redirect = schemas.Outcome_OUTCOME_REDIRECTED, rapid.OneOf(url, rapid.Just("")).Draw(t, "to")
+		default:
+			rec.Outcome = schemas.Outcome_OUTCOME_DELIVERED
+			all, topics := odds.Draw(t, "odds"), odds.Draw(t, "topic odds")
+			rec.Judgement = &schemas.Judgement{Raw: rapid.Float64Range(0, 1).Draw(t, "raw"), Calibrated: rapid.Float64Range(0, 1).Draw(t, "R")}
+			if rapid.Bool().Draw(t, "with odds") {
+				rec.Judgement.LogOdds, rec.Judgement.TopicLogOdds = &all, &topics
+			}
+			judged := rapid.Bool().Draw(t, "anchors")
+			for range rapid.IntRange(0, 12).Draw(t, "links") {
+				rec.Links = append(rec.Links, &schemas.Link{Url: url.Draw(t, "v")})
+				if judged {
+					rec.Judgement.Anchors = append(rec.Judgement.Anchors, rapid.Uint32Range(0, schemas.AnchorSteps).Draw(t, "anchor"))
+				}
+			}
+		}
+		return rec
+	}), 0, 120).Draw(t, "records")
+}
+
+// link is one of a page by its place among the records.
+type link struct {
+	page, index int
+	anchor      float64
+}
+
+// naive is what follows from all records of a crawl at once.
+type naive struct {
+	pages   []*schemas.LinkFound // delivered
+	at      map[string]int       // of these
+	sources map[string][]link    // of URLs that wait
+	sum     []float64            // by page
+	credits []map[int][]float64  // by page and index
+}
+
+// recompute takes the records that a crawl has counted, each URL once.
+func recompute(records []*schemas.LinkFound) *naive {
+	n := &naive{at: make(map[string]int), sources: make(map[string][]link)}
+	became := make(map[string]*schemas.LinkFound)
+	for _, rec := range records {
+		if became[rec.GetUrl()] != nil {
+			continue
+		}
+		became[rec.GetUrl()] = rec
+		if rec.GetJudgement() != nil {
+			n.at[rec.GetUrl()] = len(n.pages)
+			n.pages = append(n.pages, rec)
+		}
+	}
+	end := func(url string) string {
+		for range mostHops {
+			rec := became[url]
+			if rec == nil || rec.GetJudgement() != nil || rec.GetRedirect() == "" {
+				return url
+			}
+			url = rec.GetRedirect()
+		}
+		return "?"
+	}
+	n.sum, n.credits = make([]float64, len(n.pages)), make([]map[int][]float64, len(n.pages))
+	for i, p := range n.pages {
+		n.credits[i] = make(map[int][]float64)
+		for k, l := range p.GetLinks() {
+			v := end(l.GetUrl())
+			rec := became[v]
+			switch {
+			case v == "?":
+			case rec == nil:
+				of := n.sources[v]
+				if !slices.ContainsFunc(of, func(o link) bool { return o.page == i }) {
+					e := link{page: i, index: k}
+					if a := p.GetJudgement().GetAnchors(); len(a) > 0 {
+						e.anchor = anchorOdds(a[k])
+					}
+					n.sources[v] = append(of, e)
+				}
+			case rec.GetJudgement() != nil:
+				n.credits[i][k] = append(n.credits[i][k], rec.GetJudgement().GetCalibrated())
+			}
+		}
+	}
+	return n
+}
+
+// TestLearnsAsFromAllRecords: the sources of every URL that waits, without redirects that go on to several links of a page,
+// have the sums that follow from all records; every change of a score is announced; and a ranker that observes the records
+// again has the same scores.
+func TestLearnsAsFromAllRecords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := crawl(t, 60)
+		records = slices.DeleteFunc(records, func(rec *schemas.LinkFound) bool { return rec.GetRedirect() != "" })
+		r, scores := New(), make(map[string]float64)
+		for i, rec := range records {
+			for _, v := range r.Observe(rec) {
+				scores[v] = r.Score(v, new(policy.Source))
+			}
+			for v, w := range r.waiting {
+				if scores[v] != w.published {
+					t.Fatalf("record %d: the score of %s is %v, announced was %v", i, v, w.published, scores[v])
+				}
+			}
+			checkSums(t, r, recompute(records[:i+1]))
+		}
+		again := New()
+		for _, rec := range records {
+			again.Observe(rec)
+		}
+		for v, w := range r.waiting {
+			if got := again.Score(v, new(policy.Source)); got != w.published || got <= 0 || got >= seedScore {
+				t.Fatalf("%s has the score %v, and %v the second time", v, w.published, got)
+			}
+		}
+	})
+}
+
+// checkSums compares what sources have learned with what follows from all records. A page may link to a URL several times, of
+// which only the first counts if the page was there before its target.
+func checkSums(t *rapid.T, r *Ranker, n *naive) {
+	if got, want := slices.Sorted(maps.Keys(r.waiting)), slices.Sorted(maps.Keys(n.sources)); !slices.Equal(got, want) {
+		t.Fatalf("%v wait, want %v", got, want)
+	}
+	for v, w := range r.waiting {
+		want := n.sources[v]
+		if len(w.edges) != min(len(want), mostSources) {
+			t.Fatalf("%s has %d sources, want %d", v, len(w.edges), len(want))
+		}
+		var yields []float64
+		for i, e := range w.edges {
+			o, page := want[i], n.pages[want[i].page]
+			if e.index != o.index || e.anchor != o.anchor || e.from.relevance != page.GetJudgement().GetCalibrated() {
+				t.Fatalf("source %d of %s is %v, want %v", i, v, e, o)
+			}
+			for index, credits := range n.credits[o.page] {
+				if got := countAt(e.from, index); got > len(credits) {
+					t.Fatalf("link %d of a source of %s is credited %d times, want at most %d", index, v, got, len(credits))
+				}
+			}
+			once := make(map[string]bool)
+			targets := 0
+			for _, l := range page.GetLinks() {
+				if at, fetched := n.at[l.GetUrl()]; fetched && !once[l.GetUrl()] && at != o.page {
+					once[l.GetUrl()] = true
+					targets++
+				}
+			}
+			if len(e.from.outcomes) < targets {
+				t.Fatalf("a source of %s has %d outcomes, its links led to %d pages", v, len(e.from.outcomes), targets)
+			}
+			var sum float64
+			for _, c := range e.from.outcomes {
+				sum += c.r
+			}
+			if math.Abs(sum-e.from.sum) > 1e-9 {
+				t.Fatalf("a source of %s has the sum %v, its outcomes %v", v, e.from.sum, sum)
+			}
+			yields = append(yields, (priorPages*e.from.prior+sum)/float64(priorPages+len(e.from.outcomes)))
+		}
+		x := r.features(w)
+		if math.Abs(x[bestYield]-slices.Max(yields)) > 1e-9 {
+			t.Fatalf("the best yield of %s is %v, want that of %v", v, x[bestYield], yields)
+		}
+		for i, y := range x {
+			if math.IsNaN(y) || math.IsInf(y, 0) {
+				t.Fatalf("feature %d of %s is %v", i, v, y)
+			}
+		}
+	}
+}
+
+func countAt(s *source, index int) (n int) {
+	for _, o := range s.outcomes {
+		if o.index == index {
+			n++
+		}
+	}
+	return n
+}
+
+// TestForgets: with redirects and few URLs that may wait, every change is announced, and what nothing needs is dropped.
+func TestForgets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, scores := New(), make(map[string]float64)
+		r.most = 16
+		for _, rec := range crawl(t, 300) {
+			for _, v := range r.Observe(rec) {
+				scores[v] = r.Score(v, new(policy.Source))
+			}
+			if r.pages >= firstFit && r.next == r.pages+fitEvery && len(r.waiting) > r.most {
+				t.Fatalf("after a fit %d wait", len(r.waiting))
+			}
+			for v, x := range scores {
+				if _, waits := r.waiting[v]; waits && x != r.Score(v, new(policy.Source)) {
+					t.Fatalf("%s was announced with %v, and has %v", v, x, r.Score(v, new(policy.Source)))
+				}
+			}
+		}
+		for v, w := range r.waiting {
+			if w.url != v || len(w.edges) == 0 {
+				t.Fatalf("%s waits as %+v", v, w)
+			}
+			for _, e := range w.edges {
+				if !slices.Contains(e.from.waiting, w) {
+					t.Fatalf("a source of %s does not know that it waits", v)
+				}
+			}
+		}
+	})
+}
+
+// TestFollowsWhatLinksLeadTo: of two pages that look the same, the links of the one that led to relevant pages come first,
+// and those close to such links before the others of the page.
+func TestFollowsWhatLinksLeadTo(t *testing.T) {
+	r := New()
+	list := func(name string) *schemas.LinkFound {
+		rec := &schemas.LinkFound{Url: name, Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .1, Calibrated: .1}}
+		for i := range 80 {
+			rec.Links = append(rec.Links, &schemas.Link{Url: fmt.Sprint(name, i)})
+		}
+		return rec
+	}
+	r.Observe(list("a"))
+	r.Observe(list("b"))
+	for i := range 40 {
+		of, relevance := "a", float64(0)
+		if i%2 > 0 {
+			of, relevance = "b", 1
+		}
+		r.Observe(&schemas.LinkFound{Url: fmt.Sprint(of, i), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: relevance, Calibrated: relevance}})
+	}
+	score := func(v string) float64 { return r.Score(v, new(policy.Source)) }
+	if !(score("b2") > score("b79") && score("b79") > score("a78")) {
+		t.Errorf("the scores are %v, %v and %v", score("b2"), score("b79"), score("a78"))
+	}
+	if got := r.Score("b2", &policy.Source{Seed: true}); got != seedScore {
+		t.Errorf("a seed has the score %v", got)
+	}
+	if got := r.Score("unknown", &policy.Source{Calibrated: 1}); got != unknownShare {
+		t.Errorf("an unknown URL has the score %v", got)
+	}
+}
+
+// TestRanks compares with a count.
+func TestRanks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s sample
+		all := rapid.SliceOfN(rapid.SampledFrom([]float64{-2, -1, 0, 1, 2}), 0, 50).Draw(t, "numbers")
+		for _, x := range all {
+			s.add(x)
+		}
+		for x := -3.; x <= 3; x += .5 {
+			below := .5
+			for _, y := range all {
+				if y < x {
+					below++
+				} else if y == x {
+					below += .5
+				}
+			}
+			if got, want := s.rank(x), below/float64(len(all)+1); math.Abs(got-want) > 1e-12 {
+				t.Fatalf("%v has the rank %v, want %v", x, got, want)
+			}
+		}
+	})
+	s, n := sample{}, 3*mostRanked
+	for i := range n {
+		s.add(float64(i))
+	}
+	if len(s.sorted) != mostRanked || !slices.IsSorted(s.sorted) || s.sorted[0] != float64(n-mostRanked) {
+		t.Errorf("%d numbers from %v on are kept", len(s.sorted), s.sorted[0])
+	}
+}
+
+// TestFitIsTheBest: no weights near those fitted have a smaller loss.
+func TestFitIsTheBest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := newRegression()
+		for range rapid.IntRange(0, 60).Draw(t, "examples") {
+			x := vector{constant: 1}
+			for i := 1; i < features; i++ {
+				x[i] = rapid.Float64Range(-1, 1).Draw(t, "x")
+			}
+			g.add(&x, rapid.Float64Range(0, 1).Draw(t, "y"))
+		}
+		for range 10 {
+			g.fit()
+		}
+		loss := func(w vector) (sum float64) {
+			for i := range w {
+				by := float64(ridge)
+				if i == constant {
+					by = constantRidge
+				}
+				sum += by / 2 * (w[i] - start[i]) * (w[i] - start[i])
+			}
+			for n := range g.x {
+				z := dot(&w, &g.x[n])
+				sum += math.Log1p(math.Exp(z)) - g.y[n]*z
+			}
+			return sum
+		}
+		least := loss(g.weights)
+		for i := range features {
+			for _, d := range []float64{-.05, .05} {
+				w := g.weights
+				w[i] += d
+				if loss(w) < least {
+					t.Fatalf("the loss is %v, and %v with %v more of weight %d", least, loss(w), d, i)
+				}
+			}
+		}
+	})
+}
+
+// BenchmarkObserve is what a page with 50 links costs while about so many URLs wait as may.
+func BenchmarkObserve(b *testing.B) {
+	r := New()
+	n := 0
+	page := func() *schemas.LinkFound {
+		n++
+		rec := &schemas.LinkFound{Url: fmt.Sprint(n), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .5, Calibrated: float64(n%7) / 7}}
+		for i := range 50 {
+			rec.Links = append(rec.Links, &schemas.Link{Url: fmt.Sprint(n + 1 + (i*i*i*n)%(40*n+50))})
+		}
+		return rec
+	}
+	for len(r.waiting) < mostWaiting*9/10 {
+		r.Observe(page())
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Observe(page())
+	}
+}
