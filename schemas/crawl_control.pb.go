@@ -833,7 +833,10 @@ type CrawlControl struct {
 	// crawl from ending no more; 0 = 10,800 (3 hours), at most 31,622,400 (366 days).
 	HostPatienceS uint32 `protobuf:"varint,60,opt,name=host_patience_s,json=hostPatienceS,proto3" json:"host_patience_s,omitempty"`
 	// Set by prioritize where it writes the record in force again, as the last record of the topic was refused.
-	Restored      *Restored `protobuf:"bytes,61,opt,name=restored,proto3" json:"restored,omitempty"`
+	Restored *Restored `protobuf:"bytes,61,opt,name=restored,proto3" json:"restored,omitempty"`
+	// What is not requested any more; not set = nothing. It may change at any time: what matches is not dispatched from the
+	// record on, and what no longer matches takes its place in the frontier again.
+	Excludes      *Excludes `protobuf:"bytes,62,opt,name=excludes,proto3" json:"excludes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1064,6 +1067,13 @@ func (x *CrawlControl) GetRestored() *Restored {
 	return nil
 }
 
+func (x *CrawlControl) GetExcludes() *Excludes {
+	if x != nil {
+		return x.Excludes
+	}
+	return nil
+}
+
 // Restored makes a control record one that every reader accepts, whatever it has read before.
 type Restored struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1119,6 +1129,98 @@ func (x *Restored) GetRefused() string {
 	return ""
 }
 
+// Excludes are rules against URLs and, once these are fetched, against pages. One that applies is enough. All lists together
+// have at most 1,000 rules, of at most 1,000 bytes each.
+type Excludes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Regular expressions (RE2) of which a canonical URL contains a match.
+	Urls []string `protobuf:"bytes,1,rep,name=urls,proto3" json:"urls,omitempty"`
+	// Hosts, lower case, with the port where a URL names one.
+	Hosts []string `protobuf:"bytes,2,rep,name=hosts,proto3" json:"hosts,omitempty"`
+	// Domains: the host without its port equals one of these or ends in "." + it.
+	Domains []string `protobuf:"bytes,3,rep,name=domains,proto3" json:"domains,omitempty"`
+	// A canonical URL starts with one of these; one that begins with "/" is compared with path and query, on any host.
+	Prefixes []string `protobuf:"bytes,4,rep,name=prefixes,proto3" json:"prefixes,omitempty"`
+	// Media types of pages, lower case, without parameters ("application/xhtml+xml"): OUTCOME_EXCLUDED.
+	ContentTypes []string `protobuf:"bytes,5,rep,name=content_types,json=contentTypes,proto3" json:"content_types,omitempty"`
+	// Languages of pages (Page.language): OUTCOME_EXCLUDED.
+	Languages     []string `protobuf:"bytes,6,rep,name=languages,proto3" json:"languages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Excludes) Reset() {
+	*x = Excludes{}
+	mi := &file_crawl_control_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Excludes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Excludes) ProtoMessage() {}
+
+func (x *Excludes) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_control_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Excludes.ProtoReflect.Descriptor instead.
+func (*Excludes) Descriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Excludes) GetUrls() []string {
+	if x != nil {
+		return x.Urls
+	}
+	return nil
+}
+
+func (x *Excludes) GetHosts() []string {
+	if x != nil {
+		return x.Hosts
+	}
+	return nil
+}
+
+func (x *Excludes) GetDomains() []string {
+	if x != nil {
+		return x.Domains
+	}
+	return nil
+}
+
+func (x *Excludes) GetPrefixes() []string {
+	if x != nil {
+		return x.Prefixes
+	}
+	return nil
+}
+
+func (x *Excludes) GetContentTypes() []string {
+	if x != nil {
+		return x.ContentTypes
+	}
+	return nil
+}
+
+func (x *Excludes) GetLanguages() []string {
+	if x != nil {
+		return x.Languages
+	}
+	return nil
+}
+
 // Renewal is how stage distill makes the guide of a crawl's policy context-graph.
 type Renewal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1138,7 +1240,7 @@ type Renewal struct {
 
 func (x *Renewal) Reset() {
 	*x = Renewal{}
-	mi := &file_crawl_control_proto_msgTypes[2]
+	mi := &file_crawl_control_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1150,7 +1252,7 @@ func (x *Renewal) String() string {
 func (*Renewal) ProtoMessage() {}
 
 func (x *Renewal) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[2]
+	mi := &file_crawl_control_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1163,7 +1265,7 @@ func (x *Renewal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renewal.ProtoReflect.Descriptor instead.
 func (*Renewal) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{2}
+	return file_crawl_control_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Renewal) GetEvery() uint64 {
@@ -1215,7 +1317,7 @@ type Distiller struct {
 
 func (x *Distiller) Reset() {
 	*x = Distiller{}
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1329,7 @@ func (x *Distiller) String() string {
 func (*Distiller) ProtoMessage() {}
 
 func (x *Distiller) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1342,7 @@ func (x *Distiller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Distiller.ProtoReflect.Descriptor instead.
 func (*Distiller) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{3}
+	return file_crawl_control_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Distiller) GetEvery() uint64 {
@@ -1292,7 +1394,7 @@ type BacklinkSource struct {
 
 func (x *BacklinkSource) Reset() {
 	*x = BacklinkSource{}
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1406,7 @@ func (x *BacklinkSource) String() string {
 func (*BacklinkSource) ProtoMessage() {}
 
 func (x *BacklinkSource) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1419,7 @@ func (x *BacklinkSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BacklinkSource.ProtoReflect.Descriptor instead.
 func (*BacklinkSource) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{4}
+	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BacklinkSource) GetSource() string {
@@ -1347,7 +1449,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1359,7 +1461,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1372,7 +1474,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{5}
+	return file_crawl_control_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Budget) GetPages() uint64 {
@@ -1419,7 +1521,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1533,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1546,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Policy) GetName() string {
@@ -1524,7 +1626,7 @@ type Mixture struct {
 
 func (x *Mixture) Reset() {
 	*x = Mixture{}
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1536,7 +1638,7 @@ func (x *Mixture) String() string {
 func (*Mixture) ProtoMessage() {}
 
 func (x *Mixture) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1549,7 +1651,7 @@ func (x *Mixture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mixture.ProtoReflect.Descriptor instead.
 func (*Mixture) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Mixture) GetKeep() float64 {
@@ -1575,7 +1677,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1689,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1702,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{8}
+	return file_crawl_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Gate) GetCondition() GateCondition {
@@ -1645,7 +1747,7 @@ type Scope struct {
 
 func (x *Scope) Reset() {
 	*x = Scope{}
-	mi := &file_crawl_control_proto_msgTypes[9]
+	mi := &file_crawl_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1759,7 @@ func (x *Scope) String() string {
 func (*Scope) ProtoMessage() {}
 
 func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[9]
+	mi := &file_crawl_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1772,7 @@ func (x *Scope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scope.ProtoReflect.Descriptor instead.
 func (*Scope) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{9}
+	return file_crawl_control_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Scope) GetHosts() []string {
@@ -1730,7 +1832,7 @@ type Politeness struct {
 
 func (x *Politeness) Reset() {
 	*x = Politeness{}
-	mi := &file_crawl_control_proto_msgTypes[10]
+	mi := &file_crawl_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1844,7 @@ func (x *Politeness) String() string {
 func (*Politeness) ProtoMessage() {}
 
 func (x *Politeness) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[10]
+	mi := &file_crawl_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1857,7 @@ func (x *Politeness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Politeness.ProtoReflect.Descriptor instead.
 func (*Politeness) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{10}
+	return file_crawl_control_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Politeness) GetDelayMs() uint32 {
@@ -1824,7 +1926,7 @@ type Learning struct {
 
 func (x *Learning) Reset() {
 	*x = Learning{}
-	mi := &file_crawl_control_proto_msgTypes[11]
+	mi := &file_crawl_control_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1938,7 @@ func (x *Learning) String() string {
 func (*Learning) ProtoMessage() {}
 
 func (x *Learning) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[11]
+	mi := &file_crawl_control_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1951,7 @@ func (x *Learning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Learning.ProtoReflect.Descriptor instead.
 func (*Learning) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{11}
+	return file_crawl_control_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Learning) GetDMax() uint32 {
@@ -1972,7 +2074,7 @@ type Logistic struct {
 
 func (x *Logistic) Reset() {
 	*x = Logistic{}
-	mi := &file_crawl_control_proto_msgTypes[12]
+	mi := &file_crawl_control_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1984,7 +2086,7 @@ func (x *Logistic) String() string {
 func (*Logistic) ProtoMessage() {}
 
 func (x *Logistic) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[12]
+	mi := &file_crawl_control_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1997,7 +2099,7 @@ func (x *Logistic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logistic.ProtoReflect.Descriptor instead.
 func (*Logistic) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{12}
+	return file_crawl_control_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Logistic) GetRate() float64 {
@@ -2034,7 +2136,7 @@ type ModelSchedule struct {
 
 func (x *ModelSchedule) Reset() {
 	*x = ModelSchedule{}
-	mi := &file_crawl_control_proto_msgTypes[13]
+	mi := &file_crawl_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2046,7 +2148,7 @@ func (x *ModelSchedule) String() string {
 func (*ModelSchedule) ProtoMessage() {}
 
 func (x *ModelSchedule) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[13]
+	mi := &file_crawl_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2059,7 +2161,7 @@ func (x *ModelSchedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelSchedule.ProtoReflect.Descriptor instead.
 func (*ModelSchedule) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{13}
+	return file_crawl_control_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ModelSchedule) GetFirst() uint64 {
@@ -2082,7 +2184,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\x13column/column.proto\x1a\n" +
-	"page.proto\"\x9c\x0e\n" +
+	"page.proto\"\xce\x0e\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -2117,7 +2219,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\tbacklinks\x18- \x01(\v2\x1a.forager.v1.BacklinkSourceR\tbacklinks\x12-\n" +
 	"\arenewal\x184 \x01(\v2\x13.forager.v1.RenewalR\arenewal\x12&\n" +
 	"\x0fhost_patience_s\x18< \x01(\rR\rhostPatienceS\x120\n" +
-	"\brestored\x18= \x01(\v2\x14.forager.v1.RestoredR\brestored\x1a:\n" +
+	"\brestored\x18= \x01(\v2\x14.forager.v1.RestoredR\brestored\x120\n" +
+	"\bexcludes\x18> \x01(\v2\x14.forager.v1.ExcludesR\bexcludes\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01:\xf7\x04\x82\xb5\x18\xf2\x04\n" +
@@ -2141,7 +2244,14 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\acontrol\x12\ajson(.)\x1a\x06String\"\aZSTD(1)*\x18the whole record as JSON8\x01\"@\n" +
 	"\bRestored\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x18\n" +
-	"\arefused\x18\x02 \x01(\tR\arefused\"{\n" +
+	"\arefused\x18\x02 \x01(\tR\arefused\"\xad\x01\n" +
+	"\bExcludes\x12\x12\n" +
+	"\x04urls\x18\x01 \x03(\tR\x04urls\x12\x14\n" +
+	"\x05hosts\x18\x02 \x03(\tR\x05hosts\x12\x18\n" +
+	"\adomains\x18\x03 \x03(\tR\adomains\x12\x1a\n" +
+	"\bprefixes\x18\x04 \x03(\tR\bprefixes\x12#\n" +
+	"\rcontent_types\x18\x05 \x03(\tR\fcontentTypes\x12\x1c\n" +
+	"\tlanguages\x18\x06 \x03(\tR\tlanguages\"{\n" +
 	"\aRenewal\x12\x14\n" +
 	"\x05every\x18\x01 \x01(\x04R\x05every\x12\x1c\n" +
 	"\tbootstrap\x18\x02 \x01(\x04R\tbootstrap\x12\x14\n" +
@@ -2306,7 +2416,7 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),        // 0: forager.v1.CrawlState
 	(Expand)(0),            // 1: forager.v1.Expand
@@ -2322,55 +2432,57 @@ var file_crawl_control_proto_goTypes = []any{
 	(TopicFeatures)(0),     // 11: forager.v1.TopicFeatures
 	(*CrawlControl)(nil),   // 12: forager.v1.CrawlControl
 	(*Restored)(nil),       // 13: forager.v1.Restored
-	(*Renewal)(nil),        // 14: forager.v1.Renewal
-	(*Distiller)(nil),      // 15: forager.v1.Distiller
-	(*BacklinkSource)(nil), // 16: forager.v1.BacklinkSource
-	(*Budget)(nil),         // 17: forager.v1.Budget
-	(*Policy)(nil),         // 18: forager.v1.Policy
-	(*Mixture)(nil),        // 19: forager.v1.Mixture
-	(*Gate)(nil),           // 20: forager.v1.Gate
-	(*Scope)(nil),          // 21: forager.v1.Scope
-	(*Politeness)(nil),     // 22: forager.v1.Politeness
-	(*Learning)(nil),       // 23: forager.v1.Learning
-	(*Logistic)(nil),       // 24: forager.v1.Logistic
-	(*ModelSchedule)(nil),  // 25: forager.v1.ModelSchedule
-	nil,                    // 26: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),          // 27: forager.v1.LeafMode
+	(*Excludes)(nil),       // 14: forager.v1.Excludes
+	(*Renewal)(nil),        // 15: forager.v1.Renewal
+	(*Distiller)(nil),      // 16: forager.v1.Distiller
+	(*BacklinkSource)(nil), // 17: forager.v1.BacklinkSource
+	(*Budget)(nil),         // 18: forager.v1.Budget
+	(*Policy)(nil),         // 19: forager.v1.Policy
+	(*Mixture)(nil),        // 20: forager.v1.Mixture
+	(*Gate)(nil),           // 21: forager.v1.Gate
+	(*Scope)(nil),          // 22: forager.v1.Scope
+	(*Politeness)(nil),     // 23: forager.v1.Politeness
+	(*Learning)(nil),       // 24: forager.v1.Learning
+	(*Logistic)(nil),       // 25: forager.v1.Logistic
+	(*ModelSchedule)(nil),  // 26: forager.v1.ModelSchedule
+	nil,                    // 27: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),          // 28: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
-	17, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
-	18, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
-	21, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
-	22, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
-	23, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	27, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	26, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
-	19, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
-	15, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
-	18, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
-	16, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
-	14, // 12: forager.v1.CrawlControl.renewal:type_name -> forager.v1.Renewal
+	18, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
+	19, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
+	22, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
+	23, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
+	24, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
+	28, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	27, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	20, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
+	16, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
+	19, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
+	17, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
+	15, // 12: forager.v1.CrawlControl.renewal:type_name -> forager.v1.Renewal
 	13, // 13: forager.v1.CrawlControl.restored:type_name -> forager.v1.Restored
-	18, // 14: forager.v1.Renewal.then:type_name -> forager.v1.Policy
-	2,  // 15: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	20, // 16: forager.v1.Policy.gate:type_name -> forager.v1.Gate
-	5,  // 17: forager.v1.Policy.combine:type_name -> forager.v1.Combine
-	6,  // 18: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
-	1,  // 19: forager.v1.Policy.expand:type_name -> forager.v1.Expand
-	3,  // 20: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
-	4,  // 21: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	10, // 22: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	11, // 23: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	9,  // 24: forager.v1.Learning.learner:type_name -> forager.v1.Learner
-	24, // 25: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
-	8,  // 26: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
-	7,  // 27: forager.v1.Learning.count:type_name -> forager.v1.Counting
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	14, // 14: forager.v1.CrawlControl.excludes:type_name -> forager.v1.Excludes
+	19, // 15: forager.v1.Renewal.then:type_name -> forager.v1.Policy
+	2,  // 16: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
+	21, // 17: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	5,  // 18: forager.v1.Policy.combine:type_name -> forager.v1.Combine
+	6,  // 19: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
+	1,  // 20: forager.v1.Policy.expand:type_name -> forager.v1.Expand
+	3,  // 21: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
+	4,  // 22: forager.v1.Gate.action:type_name -> forager.v1.GateAction
+	10, // 23: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	11, // 24: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	9,  // 25: forager.v1.Learning.learner:type_name -> forager.v1.Learner
+	25, // 26: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
+	8,  // 27: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
+	7,  // 28: forager.v1.Learning.count:type_name -> forager.v1.Counting
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -2385,7 +2497,7 @@ func file_crawl_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -59,6 +59,7 @@ var Outcomes = map[Outcome]Consequence{
 	Outcome_OUTCOME_NETWORK_UNREACHABLE:    {Retry: true, Unreachable: UnreachableNetwork},
 	Outcome_OUTCOME_HOST_UNREACHABLE:       {Retry: true, Unreachable: UnreachableHost},
 	Outcome_OUTCOME_RETRY_FAILED:           {},
+	Outcome_OUTCOME_EXCLUDED:               {Request: true, Final: true},
 }
 
 // Virtual reports whether a record of link.found with this outcome belongs to no request: it comes

@@ -72,6 +72,8 @@ const (
 	Outcome_OUTCOME_HOST_UNREACHABLE Outcome = 20
 	// Not a request: an operator wants the URLs that failed, and the hosts that did not answer, to be tried again.
 	Outcome_OUTCOME_RETRY_FAILED Outcome = 21
+	// A page whose content type or language the crawl excludes: it is stored, and neither judged nor followed.
+	Outcome_OUTCOME_EXCLUDED Outcome = 22
 )
 
 // Enum value maps for Outcome.
@@ -99,6 +101,7 @@ var (
 		19: "OUTCOME_NETWORK_UNREACHABLE",
 		20: "OUTCOME_HOST_UNREACHABLE",
 		21: "OUTCOME_RETRY_FAILED",
+		22: "OUTCOME_EXCLUDED",
 	}
 	Outcome_value = map[string]int32{
 		"OUTCOME_UNSPECIFIED":            0,
@@ -123,6 +126,7 @@ var (
 		"OUTCOME_NETWORK_UNREACHABLE":    19,
 		"OUTCOME_HOST_UNREACHABLE":       20,
 		"OUTCOME_RETRY_FAILED":           21,
+		"OUTCOME_EXCLUDED":               22,
 	}
 )
 
@@ -401,7 +405,7 @@ const file_page_fetched_proto_rawDesc = "" +
 	"\ttruncated22\n" +
 	"\n" +
 	"fetched_at\x1a\x14DateTime64(3, 'UTC')\"\x0eDelta, ZSTD(1)2\r\n" +
-	"\vduration_ms*\xc7\x04\n" +
+	"\vduration_ms*\xdd\x04\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_DELIVERED\x10\x01\x12\x14\n" +
@@ -425,7 +429,8 @@ const file_page_fetched_proto_rawDesc = "" +
 	"\x0eOUTCOME_REPLAY\x10\x12\x12\x1f\n" +
 	"\x1bOUTCOME_NETWORK_UNREACHABLE\x10\x13\x12\x1c\n" +
 	"\x18OUTCOME_HOST_UNREACHABLE\x10\x14\x12\x18\n" +
-	"\x14OUTCOME_RETRY_FAILED\x10\x15B\x11Z\x0fforager/schemasb\x06proto3"
+	"\x14OUTCOME_RETRY_FAILED\x10\x15\x12\x14\n" +
+	"\x10OUTCOME_EXCLUDED\x10\x16B\x11Z\x0fforager/schemasb\x06proto3"
 
 var (
 	file_page_fetched_proto_rawDescOnce sync.Once

@@ -252,6 +252,8 @@ func follows(before, next schemas.Outcome) bool {
 	switch next {
 	case schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, schemas.Outcome_OUTCOME_FAILED_CRITIC_SCORE, schemas.Outcome_OUTCOME_FAILED_FEATURE_EXTRACT:
 		return true
+	case schemas.Outcome_OUTCOME_EXCLUDED: // parse-dom excludes pages
+		return before == next || before == schemas.Outcome_OUTCOME_DELIVERED
 	}
 	return before == next
 }

@@ -27,6 +27,7 @@ type applier struct {
 	waits    *queue.Waits
 	places   *place.Placer
 	prefetch *rescore.Prefetcher
+	excluder *rescore.Excluder
 	arms     *arms
 	flights  *flights
 	pace     *pace
@@ -332,7 +333,7 @@ func (ap *applier) enter(e *state.Entry, p *state.Page, l *state.Link) error {
 	if _, err := ap.keepLink(e, p, l); err != nil {
 		return err
 	}
-	if adopted, err := ap.flights.adopt(e); err != nil || adopted {
+	if away, err := ap.away(e); err != nil || away {
 		return err
 	}
 	e.Places = ap.places.NoPlaces(nil)
@@ -410,11 +411,18 @@ func (ap *applier) countGate(e *state.Entry) {
 	}
 }
 
-// queue places an unvisited entry by all its links and puts it into the queues, or into
-// flight if its next attempt is known to be dispatched already. It stores the entry.
+// away puts an unvisited entry into flight if its next attempt is known to be dispatched already, or excludes it if a rule of the
+// crawl says so; it is stored then.
+func (ap *applier) away(e *state.Entry) (bool, error) {
+	if adopted, err := ap.flights.adopt(e); err != nil || adopted {
+		return adopted, err
+	}
+	return ap.excluder.Exclude(e)
+}
+
+// queue places an unvisited entry by all its links and puts it into the queues, unless it is away. It stores the entry.
 func (ap *applier) queue(e *state.Entry) error {
-	adopted, err := ap.flights.adopt(e)
-	if err != nil || adopted {
+	if away, err := ap.away(e); err != nil || away {
 		return err
 	}
 	if err := ap.places.Place(e); err != nil {

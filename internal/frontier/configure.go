@@ -15,7 +15,7 @@ import (
 
 // Configure sets the crawl's control record, after Open and at every change. A revision lower
 // than the last one is ignored, and so is any other state after CRAWL_STATE_STOPPED. A new
-// scope holds for links found from then on; new limits hold at once; under other policies the best
+// scope holds for links found from then on; new limits hold at once, and so do excludes; under other policies the best
 // entries and some thousand others are placed before Configure returns, and the rest by Rescore. Other
 // shadows change nothing but the shadow places in requests and leaps.
 func (s *Shard) Configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) error {
@@ -50,6 +50,10 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	}
 	if sc == nil {
 		return errors.New("there is no scope")
+	}
+	excludes, err := scope.NewExcludes(ctl.GetExcludes())
+	if err != nil {
+		return err
 	}
 	shape, err := shapeOf(ctl, o)
 	if err != nil {
@@ -96,7 +100,20 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		}
 	}
 	s.hosts.RebuildHeaps()
-	return nil
+	digest, err := digestOf(ctl.GetExcludes())
+	if err != nil {
+		return err
+	}
+	return s.excluder.SetRules(excludes, digest)
+}
+
+// digestOf is a hash of rules, zero if there are none.
+func digestOf(x *schemas.Excludes) (digest schemas.ID, err error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(x)
+	if err == nil && len(b) > 0 {
+		digest = schemas.URLID(string(b))
+	}
+	return digest, err
 }
 
 func newPolicies(ctl *schemas.CrawlControl, override map[string]policy.Ranker) (policies []*policy.Policy, learns bool, err error) {

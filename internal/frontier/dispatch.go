@@ -6,6 +6,7 @@ import (
 
 	"forager/internal/frontier/place"
 	"forager/internal/frontier/queue"
+	"forager/internal/frontier/rescore"
 	"forager/internal/frontier/state"
 	"forager/schemas"
 )
@@ -14,21 +15,25 @@ import (
 // pass.
 const rescoreStep = 1024
 
+// mostDropped is the number of excluded entries that a call of Dispatch drops at most.
+const mostDropped = 1024
+
 // dispatcher chooses requests.
 type dispatcher struct {
-	cfg     *settings
-	state   *state.Records
-	pages   *state.Pages
-	hosts   *queue.Hosts
-	queues  *queue.Queues
-	waits   *queue.Waits
-	places  *place.Placer
-	arms    *arms
-	flights *flights
-	pace    *pace
-	peers   *peers
-	hubs    *hubs
-	renewal *renewal
+	cfg      *settings
+	state    *state.Records
+	pages    *state.Pages
+	hosts    *queue.Hosts
+	queues   *queue.Queues
+	waits    *queue.Waits
+	places   *place.Placer
+	excluder *rescore.Excluder
+	arms     *arms
+	flights  *flights
+	pace     *pace
+	peers    *peers
+	hubs     *hubs
+	renewal  *renewal
 }
 
 // Dispatch chooses up to limit requests, best first, as far as state, budget, window and hosts
@@ -55,6 +60,7 @@ func (s *Shard) Dispatch(now time.Time, limit int) ([]*schemas.FetchRequest, err
 			}
 		}
 		var held heldBack
+		dropped := 0
 		for len(requests) < limit && s.dispatcher.mayDispatch() && s.flights.reachable(ms) {
 			lead, ok, err := s.arms.lead()
 			if err != nil {
@@ -81,6 +87,13 @@ func (s *Shard) Dispatch(now time.Time, limit int) ([]*schemas.FetchRequest, err
 			if err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}
+			if r == nil {
+				if dropped++; dropped == mostDropped {
+					break // Rescore goes on with the others
+				}
+				held = heldBack{} // the heads have changed
+				continue
+			}
 			requests = append(requests, r)
 			if s.places.Expands {
 				held = heldBack{} // the heads of other hosts have changed, too
@@ -102,7 +115,7 @@ func (ds *dispatcher) modelDue() bool {
 	return ds.cfg.limits.sync && ds.places.AsksModel && ds.state.Counters.Answered < ds.state.Counters.Boundary
 }
 
-// dispatchBest puts the best entry of policy lead at a host into flight.
+// dispatchBest puts the best entry of policy lead at a host into flight; the request is nil if it is excluded, and dropped.
 func (ds *dispatcher) dispatchBest(h *queue.Host, lead int, now int64) (*schemas.FetchRequest, error) {
 	e, err := ds.state.Entry(h.Queues[lead].Bound().Ordinal)
 	if err != nil {
@@ -110,6 +123,9 @@ func (ds *dispatcher) dispatchBest(h *queue.Host, lead int, now int64) (*schemas
 	}
 	if e.State != state.Queued {
 		return nil, fmt.Errorf("entry %d is queued and has state %d", e.Ordinal, e.State)
+	}
+	if dropped, err := ds.excluder.Drop(e); err != nil || dropped {
+		return nil, err
 	}
 	at := e.Places[lead]
 	shadowed, err := ds.places.Shadowed(e)

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/frontier/queue"
+	"forager/internal/frontier/rescore"
 	"forager/internal/frontier/state"
 	"forager/internal/frontier/storage"
 	"forager/schemas"
@@ -65,12 +66,13 @@ func decodeFlight(b []byte) (*flight, error) {
 
 // flights are the requests without a verdict.
 type flights struct {
-	cfg    *settings
-	state  *state.Records
-	hosts  *queue.Hosts
-	queues *queue.Queues
-	waits  *queue.Waits
-	byID   map[schemas.ID]*flight
+	cfg      *settings
+	state    *state.Records
+	hosts    *queue.Hosts
+	queues   *queue.Queues
+	waits    *queue.Waits
+	excluder *rescore.Excluder
+	byID     map[schemas.ID]*flight
 	// asking is the number of those that may query the source of backlinks.
 	asking uint64
 	// unplaced are recovered requests that no entry has taken over yet, by URL.
@@ -79,9 +81,9 @@ type flights struct {
 	early map[uint32][]uint64
 }
 
-func newFlights(cfg *settings, state *state.Records, hosts *queue.Hosts, queues *queue.Queues, waits *queue.Waits) *flights {
+func newFlights(cfg *settings, state *state.Records, hosts *queue.Hosts, queues *queue.Queues, waits *queue.Waits, excluder *rescore.Excluder) *flights {
 	return &flights{
-		cfg: cfg, state: state, hosts: hosts, queues: queues, waits: waits,
+		cfg: cfg, state: state, hosts: hosts, queues: queues, waits: waits, excluder: excluder,
 		byID: make(map[schemas.ID]*flight), unplaced: make(map[string][]schemas.ID),
 	}
 }

@@ -111,7 +111,7 @@ func (s *Shard) Report() *schemas.ShardReport {
 	return &schemas.ShardReport{
 		LeaseEpoch: s.peers.lease.GetEpoch(), LeaseSequence: s.peers.lease.GetSequence(), Lease: proto.CloneOf(s.peers.lease.GetLease()),
 		Pages: s.state.Counters.Pages, Requests: s.state.Counters.Requests, InFlight: uint64(len(s.flights.byID)),
-		Want: s.dispatcher.want(), Window: s.pace.window(), Backlog: s.hosts.Backlog() + s.state.Counters.Unranked, Outside: s.state.Counters.Outside, GivenUp: s.state.Counters.Backlog[state.GivenUp].All(),
+		Want: s.dispatcher.want(), Window: s.pace.window(), Backlog: s.hosts.Backlog() + s.state.Counters.Unranked + s.excluder.Left(), Outside: s.state.Counters.Outside, GivenUp: s.state.Counters.Backlog[state.GivenUp].All(),
 		Stopped: s.state.Counters.Stopped, Seeds: s.state.Counters.Seeds, Models: s.cfg.models,
 	}
 }

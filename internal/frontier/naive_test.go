@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"forager/internal/frontier/place"
 	"forager/internal/frontier/rescore"
@@ -29,6 +32,8 @@ type naive struct {
 	ctl     *schemas.CrawlControl
 	scope   *scope.Scope
 	options Options
+	// Of the first checkTo entries the first checked are checked by the excludes in force.
+	checked, checkTo int
 
 	entries []*nEntry
 	byURL   map[string]*nEntry
@@ -210,6 +215,9 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 			}
 		}
 	}
+	if n.ctl != nil && !proto.Equal(n.ctl.GetExcludes(), ctl.GetExcludes()) {
+		n.checked, n.checkTo = 0, len(n.entries)
+	}
 	n.ctl, n.scope, n.options = ctl, sc, o
 	n.stopped = n.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	for _, p := range ctl.GetPolicies() {
@@ -228,6 +236,46 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		}
 		n.rank(n.rerankFirst)
 		n.nextPass()
+	}
+}
+
+// excluded reports whether a rule excludes a URL.
+func (n *naive) excluded(url string) bool {
+	for _, rule := range n.ctl.GetExcludes().GetUrls() {
+		if regexp.MustCompile(rule).MatchString(url) {
+			return true
+		}
+	}
+	return slices.Contains(n.ctl.GetExcludes().GetHosts(), weburl.Host(url))
+}
+
+func (n *naive) exclude(e *nEntry) {
+	e.state, e.unranked = state.Excluded, false
+	n.refused["excluded"]++
+}
+
+func (n *naive) release() {
+	if n.refused["excluded"]--; n.refused["excluded"] == 0 {
+		delete(n.refused, "excluded")
+	}
+}
+
+// check checks the next entries by the excludes.
+func (n *naive) check(count int) {
+	for ; count > 0 && n.checked < n.checkTo; count-- {
+		e := n.entries[n.checked]
+		n.checked++
+		switch e.state {
+		case state.Excluded:
+			if !n.excluded(e.url) {
+				n.release()
+				n.queue(e)
+			}
+		case state.Queued, state.Waiting:
+			if n.excluded(e.url) {
+				n.exclude(e)
+			}
+		}
 	}
 }
 
@@ -334,6 +382,12 @@ func (n *naive) bestOld() *nEntry {
 }
 
 func (n *naive) rescore(count int) bool {
+	n.check(rescore.CheckShare * count)
+	more := n.rescorePlaces(count)
+	return more || n.checked < n.checkTo
+}
+
+func (n *naive) rescorePlaces(count int) bool {
 	if len(n.unranked()) > 0 {
 		if count = n.rank(count); len(n.unranked()) > 0 {
 			return true
@@ -643,8 +697,21 @@ func (n *naive) discover(url string, depth, hops uint32) *nEntry {
 }
 
 func (n *naive) queue(e *nEntry) {
+	if n.excluded(e.url) {
+		n.exclude(e)
+		return
+	}
 	e.state = state.Queued
 	n.place(e)
+}
+
+// linked queues an entry that is new, or places a queued one again.
+func (n *naive) linked(e *nEntry, isNew bool) {
+	if isNew {
+		n.queue(e)
+	} else {
+		n.place(e)
+	}
 }
 
 func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link, anchors []uint32) (out []*schemas.LeapSettled) {
@@ -691,8 +758,8 @@ func (n *naive) applyLinks(p *nPage, u *nEntry, links []*schemas.Link, anchors [
 		e.links = append(e.links, nl)
 		p.targets = append(p.targets, e)
 		if isNew || e.state == state.Queued {
-			n.queue(e)
-			if !slices.ContainsFunc(e.places, func(p nPlace) bool { return p.in }) {
+			n.linked(e, isNew)
+			if e.state == state.Queued && !slices.ContainsFunc(e.places, func(p nPlace) bool { return p.in }) {
 				n.refused["gate"]++
 			}
 		}
@@ -918,7 +985,7 @@ func (n *naive) redirect(v *nEntry, target string, final func(schemas.Outcome) [
 	t.depth = min(t.depth, v.depth)
 	switch {
 	case isNew || t.state == state.Queued:
-		n.queue(t)
+		n.linked(t, isNew)
 	case t.state == state.Final:
 		return n.settle(t)
 	}
@@ -1008,6 +1075,10 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 		}
 		if _, waits := n.waits(lead, e, now); e == nil || waits {
 			break
+		}
+		if e.ordinal > n.checked && e.ordinal <= n.checkTo && n.excluded(e.url) {
+			n.exclude(e)
+			continue
 		}
 		e.state = state.InFlight
 		e.attempt++
@@ -1172,7 +1243,7 @@ func (n *naive) finished() (string, bool) {
 		return EndPages, true
 	case b.GetRequests() > 0 && n.requests >= b.GetRequests():
 		return EndRequests, true
-	case n.seeds == 0 || inside > 0 || len(n.unranked()) > 0:
+	case n.seeds == 0 || inside > 0 || len(n.unranked()) > 0 || n.checked < n.checkTo:
 		return "", false
 	case n.givenUpURLs() > 0:
 		return EndUnreachable, true
@@ -1273,6 +1344,8 @@ func (n *naive) status(now int64) *schemas.CrawlStatus {
 		st.Activity = "model wait"
 	} else if n.hubsDue() {
 		st.Activity = "hub wait"
+	} else if left := n.checkTo - n.checked; left > 0 {
+		st.Activity = fmt.Sprintf("other excludes: %d URLs still to be checked", left)
 	} else if left := len(n.unranked()); left > 0 {
 		st.Activity = fmt.Sprintf("other policies: %d entries still to be placed", left)
 	} else if all > 0 {

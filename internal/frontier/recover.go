@@ -54,7 +54,7 @@ func (s *Shard) Recover(r *schemas.FetchRequest) error {
 	if err := s.dispatcher.countRequest(id, r); err != nil {
 		return err
 	}
-	if e != nil && (e.State == state.Queued || e.State == state.Waiting) {
+	if e != nil && e.Unvisited() {
 		if err := s.flights.unqueue(e); err != nil {
 			return err
 		}
@@ -80,10 +80,14 @@ func (ds *dispatcher) countRequest(id schemas.ID, r *schemas.FetchRequest) error
 	return ds.arms.countChosen(r.GetPolicy())
 }
 
-// unqueue takes an unvisited entry out of the queues, or out of the waiting ones.
+// unqueue takes an unvisited entry out of the queues, of the waiting ones, or of those that are excluded.
 func (fs *flights) unqueue(e *state.Entry) error {
-	if e.State == state.Waiting {
+	switch e.State {
+	case state.Waiting:
 		return fs.waits.StopWaiting(e)
+	case state.Excluded:
+		fs.excluder.Release(e)
+		return nil
 	}
 	return fs.queues.Dequeue(e)
 }
@@ -160,7 +164,7 @@ func (fs *flights) landUnplaced(id schemas.ID, r *schemas.FetchRequest) (*state.
 		switch {
 		case e.Attempt >= r.GetAttempt() || e.State == state.Final || e.State == state.Alias || e.State == state.Moved:
 			return nil, nil
-		case e.State == state.Queued || e.State == state.Waiting:
+		case e.Unvisited():
 			err = fs.unqueue(e)
 		}
 	}

@@ -306,7 +306,9 @@ func TestRecovery(t *testing.T) {
 			}
 			op := "go on"
 			if steps < 300 {
-				op = rapid.SampledFrom([]string{"apply", "apply", "dispatch", "dispatch", "fetch", "fetch", "again", "commit", "crash", "model", "hubs", "rescore", "policies", "budget", "retry failed"}).Draw(t, "op")
+				op = rapid.SampledFrom([]string{"apply", "apply", "dispatch", "dispatch", "fetch", "fetch", "again", "commit", "crash", "model", "hubs", "rescore", "policies", "excludes", "budget", "retry failed"}).Draw(t, "op")
+			} else if o.ctl.GetExcludes() != nil { // what was excluded is asked for in the end
+				o.exclude(t, nil)
 			}
 			switch op {
 			case "apply":
@@ -338,6 +340,8 @@ func TestRecovery(t *testing.T) {
 				other.Policies, other.Mixture, other.RankerShadows = drawPolicies(t), drawMixture(t), drawShadows(t)
 				o.ctl = other
 				o.configure(t)
+			case "excludes":
+				o.exclude(t, drawExcludes(t))
 			case "budget": // the times at which models are due follow from it, too
 				o.ctl = proto.CloneOf(o.ctl)
 				o.ctl.Revision++
@@ -361,6 +365,7 @@ func TestRecovery(t *testing.T) {
 				if o.shard.hubs.hubsDue() {
 					o.raise(t, w)
 				}
+				must[bool](t, "rescore")(o.shard.Rescore(100))
 				o.now += 1_000
 				if at, ok := o.shard.Wake(time.UnixMilli(o.now)); ok {
 					o.now = max(o.now, at.UnixMilli())
@@ -371,7 +376,7 @@ func TestRecovery(t *testing.T) {
 			o.check(t, false)
 			if reason, ended := o.shard.Finished(); ended && o.next == len(o.input) && len(o.flying()) == 0 {
 				o.check(t, true)
-				whole := ctl.GetBudget().GetPages() == 1000 && ctl.GetBudget().GetRequests() == 0 && reason == EndEmpty &&
+				whole := o.ctl.GetExcludes() == nil && ctl.GetBudget().GetPages() == 1000 && ctl.GetBudget().GetRequests() == 0 && reason == EndEmpty &&
 					ctl.GetScope().GetMaxDepth() == 0 && ctl.GetScope().GetHostCap() == 0 && retries == 0
 				if whole {
 					o.checkWhole(t, w, links)
@@ -380,6 +385,14 @@ func TestRecovery(t *testing.T) {
 			}
 		}
 	})
+}
+
+// exclude changes the rules of the crawl.
+func (o *owner) exclude(t *rapid.T, rules *schemas.Excludes) {
+	o.ctl = proto.CloneOf(o.ctl)
+	o.ctl.Revision++
+	o.ctl.Excludes = rules
+	o.configure(t)
 }
 
 // checkWhole checks that every reachable URL was requested.

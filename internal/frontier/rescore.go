@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"forager/internal/frontier/place"
+	"forager/internal/frontier/rescore"
 	"forager/internal/rank/apprentice"
 )
 
@@ -57,17 +58,25 @@ func (s *Shard) SetModel(version string, m place.Model, pages uint64) error {
 }
 
 // Rescore places up to n unvisited entries after a change of policies (rerank.go), or scores up to n
-// under the model with which the pass was begun, the best ones among them first (sweep.go), and reports
-// whether some are left. A pass always ends before the next one, under the newest model, begins.
+// under the model with which the pass was begun, the best ones among them first (sweep.go), checks entries by excludes that have changed,
+// and reports whether some are left. A pass always ends before the next one, under the newest model, begins.
 func (s *Shard) Rescore(n int) (more bool, err error) {
 	if err := s.usable(); err != nil {
 		return false, err
 	}
+	if err := s.excluder.Check(rescore.CheckShare * n); err != nil {
+		return false, err
+	}
+	more, err = s.rescore(n)
+	return more || s.excluder.Left() > 0, err
+}
+
+func (s *Shard) rescore(n int) (more bool, err error) {
 	if err := s.rescorer.NextPass(); err != nil { // it waits for the last unranked entry, which verdicts may have taken
 		return false, err
 	}
 	if s.state.Counters.Unranked == 0 && !s.queues.Passing() {
-		return false, nil
+		return false, s.save()
 	}
 	for s.state.Counters.Unranked > 0 || s.queues.Passing() {
 		var left bool

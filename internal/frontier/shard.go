@@ -81,6 +81,7 @@ type Shard struct {
 	workers  *rescore.Workers
 	prefetch *rescore.Prefetcher
 	rescorer *rescore.Rescorer
+	excluder *rescore.Excluder
 	// The control record, and what follows from it and the verdicts.
 	cfg      *settings
 	arms     *arms
@@ -106,8 +107,9 @@ func newShard(store storage.Store, name state.ShardName) *Shard {
 	s.waits = queue.NewWaits(s.state, s.hosts)
 	s.places = place.NewPlacer(s.state, s.pages, s.hosts, s.queues)
 	s.workers = rescore.NewWorkers(s.state, s.pages, s.queues, s.places)
+	s.excluder = rescore.NewExcluder(s.state, s.hosts, s.queues, s.waits)
 	s.arms = &arms{state: s.state, queues: s.queues, places: s.places}
-	s.flights = newFlights(s.cfg, s.state, s.hosts, s.queues, s.waits)
+	s.flights = newFlights(s.cfg, s.state, s.hosts, s.queues, s.waits, s.excluder)
 	s.prefetch = rescore.NewPrefetcher(s.workers, s.flights.flying)
 	s.rescorer = rescore.NewRescorer(s.workers)
 	s.pace = &pace{cfg: s.cfg, state: s.state}
@@ -117,11 +119,12 @@ func newShard(store storage.Store, name state.ShardName) *Shard {
 	s.renewal = &renewal{cfg: s.cfg, state: s.state}
 	s.ledger = &ledger{cfg: s.cfg, state: s.state, pages: s.pages, places: s.places, peers: s.peers}
 	s.applier = &applier{
-		cfg: s.cfg, state: s.state, pages: s.pages, hosts: s.hosts, queues: s.queues, waits: s.waits, places: s.places, prefetch: s.prefetch,
+		cfg: s.cfg, state: s.state, pages: s.pages, hosts: s.hosts, queues: s.queues, waits: s.waits, places: s.places, prefetch: s.prefetch, excluder: s.excluder,
 		arms: s.arms, flights: s.flights, pace: s.pace, peers: s.peers, renewal: s.renewal, ledger: s.ledger,
 	}
+	s.excluder.Admit = s.applier.queue
 	s.dispatcher = &dispatcher{
-		cfg: s.cfg, state: s.state, pages: s.pages, hosts: s.hosts, queues: s.queues, waits: s.waits, places: s.places,
+		cfg: s.cfg, state: s.state, pages: s.pages, hosts: s.hosts, queues: s.queues, waits: s.waits, places: s.places, excluder: s.excluder,
 		arms: s.arms, flights: s.flights, pace: s.pace, peers: s.peers, hubs: s.hubs, renewal: s.renewal,
 	}
 	return s
@@ -143,7 +146,7 @@ func Open(store storage.Store, crawl string, number uint32) (*Shard, error) {
 	s.SetMemory(DefaultMemory)
 	for _, load := range []func() error{
 		s.state.CheckLayout, s.state.LoadCounters, s.state.LoadNames, s.hosts.LoadHosts, s.flights.loadFlights, s.flights.loadEarly,
-		s.pace.loadLatency, s.waits.LoadOutage, s.state.LoadSeen, s.peers.loadPeers, s.hubs.loadRanked, s.renewal.loadRenewal,
+		s.pace.loadLatency, s.waits.LoadOutage, s.state.LoadSeen, s.peers.loadPeers, s.hubs.loadRanked, s.renewal.loadRenewal, s.excluder.Load,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)

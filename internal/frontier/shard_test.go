@@ -102,6 +102,13 @@ func drawPolicies(t *rapid.T) (ps []*schemas.Policy) {
 	return ps
 }
 
+// drawExcludes draws rules against URLs of universe.
+func drawExcludes(t *rapid.T) *schemas.Excludes {
+	return rapid.SampledFrom([]*schemas.Excludes{
+		nil, nil, {Urls: []string{"[02468]$"}}, {Urls: []string{"[13]$", "7"}}, {Hosts: []string{"h0.example"}}, {Urls: []string{"."}},
+	}).Draw(t, "excludes")
+}
+
 func drawShadows(t *rapid.T) (ps []*schemas.Policy) {
 	for _, name := range []string{"four", "five"}[:rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "shadows")] {
 		ps = append(ps, drawPolicy(t, name))
@@ -134,6 +141,7 @@ func drawControl(t *rapid.T, crawl string) *schemas.CrawlControl {
 			Pairs:             schemas.Pairs(rapid.IntRange(0, 2).Draw(t, "pairs")),
 			MaxPairsPerTarget: rapid.Uint32Range(0, 2).Draw(t, "a target"),
 		},
+		Excludes:      drawExcludes(t),
 		HostPatienceS: rapid.SampledFrom([]uint32{0, 1, 60}).Draw(t, "host patience"),
 		MaxAttempts:   rapid.Uint32Range(0, 4).Draw(t, "attempts"), RandomSeed: 5,
 	}
@@ -457,6 +465,11 @@ func (m *machine) applyOne(t *rapid.T, rec *schemas.LinkFound) {
 func (m *machine) dispatch(t *rapid.T, most int) {
 	got := must[[]*schemas.FetchRequest](t, "dispatch")(m.shard.Dispatch(time.UnixMilli(m.now), most))
 	m.compare(t, "dispatch", got, m.naive.dispatch(m.now, most))
+	for _, r := range got {
+		if m.naive.excluded(r.GetUrl()) {
+			t.Fatalf("%s is dispatched and excluded", r.GetUrl())
+		}
+	}
 }
 
 func (m *machine) reopen(t *rapid.T) {
@@ -598,6 +611,7 @@ func (m *machine) step(t *rapid.T) {
 		m.ctl.Scope.HostCap = rapid.SampledFrom([]uint32{0, 0, 2, 5}).Draw(t, "host cap")
 		m.ctl.Budget.Pages += rapid.Uint64Range(0, 20).Draw(t, "more")
 		m.ctl.Budget.Requests += rapid.Uint64Range(0, 20).Draw(t, "more")
+		m.ctl.Excludes = drawExcludes(t)
 		m.configure(t)
 		m.naive.configure(m.ctl, m.scope, m.options)
 	case "policies":

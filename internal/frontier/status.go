@@ -34,7 +34,7 @@ func (s *Shard) Finished() (reason string, ok bool) {
 		return EndPages, true
 	case s.cfg.limits.requests > 0 && s.state.Counters.Requests >= s.cfg.limits.requests:
 		return EndRequests, true
-	case s.state.Counters.Seeds == 0 || s.hosts.Backlog() > 0 || s.state.Counters.Unranked > 0:
+	case s.state.Counters.Seeds == 0 || s.hosts.Backlog() > 0 || s.state.Counters.Unranked > 0 || s.excluder.Left() > 0:
 		return "", false
 	case s.state.Counters.Backlog[state.GivenUp].All() > 0:
 		return EndUnreachable, true
@@ -122,6 +122,9 @@ func (s *Shard) activity() string {
 	}
 	if s.cfg.limits.shards > 1 && s.dispatcher.want() > 0 && !s.dispatcher.mayDispatch() {
 		return "waiting for a lease"
+	}
+	if n := s.excluder.Left(); n > 0 {
+		return fmt.Sprintf("other excludes: %d URLs still to be checked", n)
 	}
 	if n := s.state.Counters.Unranked; n > 0 {
 		return fmt.Sprintf("other policies: %d entries still to be placed", n)

@@ -67,6 +67,14 @@ var operations = []operation{
 		}
 		return true
 	}},
+	{"excludes", 2, func(s *simulation, ctl *schemas.CrawlControl) bool {
+		if ctl.Excludes != nil {
+			ctl.Excludes = nil
+		} else {
+			ctl.Excludes = &schemas.Excludes{Urls: []string{fmt.Sprintf("[%d%d]", s.Rand.IntN(10), s.Rand.IntN(10))}}
+		}
+		return true
+	}},
 	{"seeds", 1, func(s *simulation, ctl *schemas.CrawlControl) bool {
 		s.Append(s.drawSeedPage(s.down.web[ctl.GetCrawl()], ctl.GetCrawl()))
 		s.audit.crawls[ctl.GetCrawl()].revised = true

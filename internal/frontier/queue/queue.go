@@ -332,6 +332,15 @@ func IsQueued(value []byte) bool {
 	return len(value) >= 2 && state.EntryState(value[1]) == state.Queued
 }
 
+// IsUnvisited reports whether an entry's value is that of one that is queued, waits or is excluded.
+func IsUnvisited(value []byte) bool {
+	if len(value) < 2 {
+		return false
+	}
+	s := state.EntryState(value[1])
+	return s == state.Queued || s == state.Waiting || s == state.Excluded
+}
+
 // BestHeads returns the heads of the n hosts that are best under the first policy, best first. It discards the
 // heaps.
 func (qs *Queues) BestHeads(n int) (ordinals []uint64, err error) {

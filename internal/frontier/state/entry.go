@@ -34,6 +34,8 @@ const (
 	Alias
 	// Moved: it redirected to moved, on a host of another shard, where links to it are sent.
 	Moved
+	// Excluded: the rules of the crawl keep it out of the queues.
+	Excluded
 	entryStates
 )
 
@@ -50,7 +52,7 @@ type Entry struct {
 	Raised bool
 	// Attempt of the newest dispatch, 0 before the first; Tries that failed.
 	Attempt, Tries uint32
-	// Places has one element a policy while queued; otherwise it is empty.
+	// Places has one element a policy while queued; otherwise it is empty, but for an excluded entry that no link placed.
 	Places []Placed
 	// NotBefore ends the wait, Unix milliseconds.
 	NotBefore int64
@@ -126,7 +128,7 @@ func (e *Entry) Append(b []byte) []byte {
 		b = binary.AppendUvarint(b, e.Facts.Clock)
 	}
 	switch e.State {
-	case Queued:
+	case Queued, Excluded:
 		b = binary.AppendUvarint(b, uint64(len(e.Places)))
 		for i := range e.Places {
 			b = e.Places[i].append(b)
@@ -146,6 +148,11 @@ func (e *Entry) Append(b []byte) []byte {
 		b = storage.AppendString(b, e.Moved)
 	}
 	return e.appendLinks(b)
+}
+
+// Unvisited reports whether the entry is queued, waits or is excluded.
+func (e *Entry) Unvisited() bool {
+	return e.State == Queued || e.State == Waiting || e.State == Excluded
 }
 
 // Mark notes that hubs link to the entry, unless it is visited, and reports whether that is new. The caller stores the entry.
@@ -243,7 +250,7 @@ func (e *Entry) Decode(ordinal uint64, b []byte) error {
 		e.Facts = Facts{Score: r.Float(), Tier: r.U32(), Policy: r.U32(), Model: r.U32(), Ordinal: r.U64(), Clock: r.U64()}
 	}
 	switch e.State {
-	case Queued:
+	case Queued, Excluded:
 		n := r.U64()
 		if n > uint64(len(r.Rest)) { // a place takes more than a byte
 			r.Fail(storage.ErrNumber)

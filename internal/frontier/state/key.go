@@ -85,6 +85,7 @@ const (
 	KindRanked   = 'r' // → ranked
 	KindRenewal  = 'j' // → number of delivered pages that are targets of a guide built from the crawl
 	KindOutage   = 'y' // → outage, and the host that failed last
+	KindExcluder = 'X' // → digest of the crawl's excludes, and which entries were checked by them
 	KindLesson   = 'o' // clock u64 → a record that rankers learned from (schemas.LinkFound)
 )
 

@@ -13,10 +13,11 @@ import (
 // Reason is the reason of a refusal; "" is no refusal.
 type Reason string
 
-// The reasons. HostCap, Gate and Replay are determined by the frontier, which counts requests and has the gates;
+// The reasons. Excluded, HostCap, Gate and Replay are determined by the frontier, which counts requests and has the gates and the excludes;
 // they are here so that the set is in one place. Replay refuses not a link but the
 // repetition of a request that did not fail, or has been repeated already.
 const (
+	Excluded       Reason = "excluded"
 	OutOfHosts     Reason = "scope:hosts"
 	OutOfPrefixes  Reason = "scope:prefixes"
 	OutOfList      Reason = "scope:url-list"

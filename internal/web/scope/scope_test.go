@@ -12,7 +12,7 @@ import (
 
 // reasons are all reasons.
 var reasons = []Reason{
-	OutOfHosts, OutOfPrefixes, OutOfList, Depth, HostCap, Gate, Replay,
+	Excluded, OutOfHosts, OutOfPrefixes, OutOfList, Depth, HostCap, Gate, Replay,
 	TrapLength, TrapSegments, TrapRepeats, TrapParameters,
 }
 
