@@ -897,6 +897,10 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		n.queue(e)
 	case row.Retry && e.tries+1 < or(n.ctl.GetMaxAttempts(), 3):
 		e.tries++
+		if n.excluded(e.url) {
+			n.exclude(e)
+			break
+		}
 		e.state, e.notBefore = state.Waiting, notBefore
 		if e.notBefore == 0 {
 			e.notBefore = now + delay*int64(1<<(e.tries-1))

@@ -38,7 +38,7 @@ func (ap *applier) again(e *state.Entry, rec *schemas.LinkFound, charged bool, n
 		return ap.queue(e)
 	}
 	e.Tries++
-	if adopted, err := ap.flights.adopt(e); err != nil || adopted {
+	if away, err := ap.away(e); err != nil || away {
 		return err
 	}
 	if at <= 0 {

@@ -12,6 +12,7 @@ import (
 	"forager/internal/platform/objects"
 	"forager/internal/platform/segment"
 	"forager/internal/stream"
+	"forager/internal/web/scope"
 	"forager/internal/web/warc"
 	"forager/schemas"
 )
@@ -46,8 +47,23 @@ func (p *parser) handle(ctx context.Context, r stream.Record) ([]stream.Out, err
 		if parsed.Page, err = p.parse(ctx, fetched); err != nil {
 			return nil, err
 		}
+		if rule, err := p.excluded(fetched, parsed.Page); err != nil {
+			return nil, err
+		} else if rule != "" {
+			parsed.Outcome, parsed.Page, parsed.Detail = schemas.Outcome_OUTCOME_EXCLUDED, nil, rule
+		}
 	}
 	return send(r, parsed)
+}
+
+// excluded returns the rule of the crawl that excludes a page; "" if there is none.
+func (p *parser) excluded(f *schemas.PageFetched, page *schemas.Page) (rule string, err error) {
+	rules := p.crawls.Look(f.GetCrawl()).GetExcludes()
+	x, err := scope.NewExcludes(&schemas.Excludes{ContentTypes: rules.GetContentTypes(), Languages: rules.GetLanguages()})
+	if err != nil {
+		return "", fmt.Errorf("crawl %q: %w", f.GetCrawl(), err)
+	}
+	return x.Page(f.GetContentType(), page.GetLanguage()), nil
 }
 
 // decode reads a record of page.fetched.

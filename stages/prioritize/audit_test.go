@@ -15,6 +15,7 @@ import (
 	"forager/internal/crawl/controls"
 	"forager/internal/frontier"
 	"forager/internal/stream"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 
@@ -734,9 +735,13 @@ func (c *auditCrawl) checkEnd() error {
 			}
 		}
 	}
+	excludes, err := scope.NewExcludes(c.ctl.GetExcludes())
+	if err != nil {
+		return err
+	}
 	for id := range c.asked {
 		q := c.requests[id]
-		if c.requests[string(schemas.RequestID(q.GetCrawl(), q.GetUrl(), q.GetAttempt()+1).Bytes())] == nil && c.ctl.GetScope().GetHostCap() == 0 && !unreached(q.GetHost()) {
+		if c.requests[string(schemas.RequestID(q.GetCrawl(), q.GetUrl(), q.GetAttempt()+1).Bytes())] == nil && c.ctl.GetScope().GetHostCap() == 0 && !unreached(q.GetHost()) && excludes.URL(q.GetUrl()) == "" {
 			return fmt.Errorf("it reports that the frontier is empty, and %s, attempt %d, was to be replayed", q.GetUrl(), q.GetAttempt())
 		}
 	}
@@ -746,7 +751,7 @@ func (c *auditCrawl) checkEnd() error {
 		if cap := uint64(c.ctl.GetScope().GetHostCap()); cap > 0 && c.hostAll[host] >= cap {
 			continue // full, or it was while a request was in flight that came back deferred
 		}
-		if unreached(host) {
+		if unreached(host) || excludes.URL(url) != "" {
 			continue
 		}
 		if f == nil || !f.final && f.alias == "" {

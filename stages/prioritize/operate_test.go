@@ -67,7 +67,7 @@ var operations = []operation{
 		}
 		return true
 	}},
-	{"excludes", 2, func(s *simulation, ctl *schemas.CrawlControl) bool {
+	{"excludes", 1, func(s *simulation, ctl *schemas.CrawlControl) bool {
 		if ctl.Excludes != nil {
 			ctl.Excludes = nil
 		} else {

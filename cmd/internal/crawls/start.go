@@ -2,10 +2,7 @@ package crawls
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 
 	"forager/cmd/internal/cli"
@@ -65,9 +62,8 @@ func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 	ctl.Revision = 1
 	ctl.CreatedAt = time.Now().UnixMilli()
 	if crawl.URLList != nil {
-		list := []byte(strings.Join(crawl.URLList, "\n") + "\n")
-		sum := sha256.Sum256(list)
-		ctl.Scope.UrlList = "scopes/" + name + "/" + hex.EncodeToString(sum[:6]) + ".txt"
+		var list []byte
+		ctl.Scope.UrlList, list = crawlfile.ListObject(name, crawl.URLList)
 		if err := models.PutContent(ctx, store, ctl.Scope.UrlList, list); err != nil {
 			return fmt.Errorf("store the URL list: %w", err)
 		}

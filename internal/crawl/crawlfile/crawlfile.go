@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"forager/internal/platform/strictyaml"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/distill"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 
@@ -67,6 +69,15 @@ type File struct {
 		MaxDepth uint32 `yaml:"max_depth"`
 		HostCap  uint32 `yaml:"host_cap"`
 	} `yaml:"scope"`
+	// Exclude are rules against URLs and pages (scope.Excludes); one that applies is enough, and comes before all others.
+	Exclude struct {
+		URLs         []string `yaml:"urls"` // regular expressions (RE2)
+		Hosts        []string `yaml:"hosts"`
+		Domains      []string `yaml:"domains"`
+		Prefixes     []string `yaml:"prefixes"` // of URLs, or from "/" on of their paths
+		ContentTypes []string `yaml:"content_types"`
+		Languages    []string `yaml:"languages"`
+	} `yaml:"exclude"`
 	Window      uint32 `yaml:"window"`
 	HostWindow  uint32 `yaml:"host_window"`
 	MaxAttempts uint32 `yaml:"max_attempts"`
@@ -187,6 +198,13 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 	r := strictyaml.Decode(b, f)
 	complete(f)
 	c := &Crawl{Control: f.control()}
+	f.convert(r, c)
+	f.lists(r, dir, c)
+	return c, r.Problems()
+}
+
+// convert sets the rest of the control record, but for seeds and the URL list.
+func (f *File) convert(r *strictyaml.Report, c *Crawl) {
 	f.check(r)
 	f.rank(r, c)
 	f.learn(r, c.Control.Learning)
@@ -195,6 +213,19 @@ func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Pro
 		"compact": schemas.LeafMode_LEAF_MODE_COMPACT, "paper": schemas.LeafMode_LEAF_MODE_PAPER,
 	})
 	canonicalScope(r, c.Control.Scope)
-	f.lists(r, dir, c)
-	return c, r.Problems()
+	f.excludes(r, c)
+}
+
+// excludes sets the rules of the crawl.
+func (f *File) excludes(r *strictyaml.Report, c *Crawl) {
+	x := &schemas.Excludes{
+		Urls: f.Exclude.URLs, Hosts: f.Exclude.Hosts, Domains: f.Exclude.Domains, Prefixes: f.Exclude.Prefixes,
+		ContentTypes: f.Exclude.ContentTypes, Languages: f.Exclude.Languages,
+	}
+	rules, err := scope.NewExcludes(x)
+	if err != nil {
+		r.Problem("exclude", "%s", strings.TrimPrefix(err.Error(), "exclude"))
+	} else if rules != nil {
+		c.Control.Excludes = x
+	}
 }

@@ -3,6 +3,8 @@ package crawlfile
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +34,13 @@ func (f *File) lists(r *strictyaml.Report, dir string, c *Crawl) {
 	c.seedsInScope(r)
 }
 
+// ListObject returns the name of the object with the URL list of a crawl, and its content.
+func ListObject(crawl string, urls []string) (name string, content []byte) {
+	content = []byte(strings.Join(urls, "\n") + "\n")
+	sum := sha256.Sum256(content)
+	return "scopes/" + crawl + "/" + hex.EncodeToString(sum[:6]) + ".txt", content
+}
+
 // mostOutside is the largest number of seeds outside the scope that are named.
 const mostOutside = 10
 
@@ -40,6 +49,10 @@ func (c *Crawl) seedsInScope(r *strictyaml.Report) {
 	s, err := scope.New(&schemas.Scope{Hosts: c.Control.Scope.Hosts, Prefixes: c.Control.Scope.Prefixes, MaxDepth: c.Control.Scope.MaxDepth}, nil)
 	if err != nil {
 		return // reported as another problem
+	}
+	rules, err := scope.NewExcludes(c.Control.GetExcludes())
+	if err != nil {
+		return
 	}
 	var listed map[string]bool
 	if c.URLList != nil {
@@ -50,6 +63,10 @@ func (c *Crawl) seedsInScope(r *strictyaml.Report) {
 	}
 	outside := 0
 	for _, seed := range c.Seeds {
+		if rule := rules.URL(seed); rule != "" {
+			r.Problem("seeds", "%s would never be fetched: %s", seed, rule)
+			continue
+		}
 		reason := s.Check(seed, 0)
 		if reason == "" && listed != nil && !listed[seed] {
 			reason = scope.OutOfList
