@@ -412,7 +412,7 @@ func (ap *applier) countGate(e *state.Entry) {
 }
 
 // away puts an unvisited entry into flight if its next attempt is known to be dispatched already, or excludes it if a rule of the
-// crawl says so; it is stored then.
+// crawl applies; it is stored then.
 func (ap *applier) away(e *state.Entry) (bool, error) {
 	if adopted, err := ap.flights.adopt(e); err != nil || adopted {
 		return adopted, err

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"google.golang.org/protobuf/proto"
+
 	"forager/internal/frontier/state"
 	"forager/internal/frontier/storage"
 	"forager/internal/web/scope"
@@ -735,4 +737,84 @@ func TestErrors(t *testing.T) {
 		change(fresh.ctl)
 		fail(says, shard.Configure(fresh.ctl, sc, Options{}), says)
 	}
+}
+
+// exclude changes the rules of the crawl.
+func (s *script) exclude(rules ...string) {
+	s.ctl = proto.CloneOf(s.ctl)
+	s.ctl.Revision++
+	s.ctl.Excludes = nil
+	if len(rules) > 0 {
+		s.ctl.Excludes = &schemas.Excludes{Urls: rules}
+	}
+	s.configure()
+}
+
+// TestExcludes: queued, waiting and new URLs are kept out, the crawl ends without them, and goes on with all of them once the rule
+// is gone, each in the place that the links to it give it.
+func TestExcludes(t *testing.T) {
+	s := newScript(t, func(ctl *schemas.CrawlControl) { ctl.Window = 9 })
+	s.seed(onA("1"))
+	s.want(s.dispatch(9), onA("1"))
+	s.deliver(onA("1"), .25, true, onA("x1"), onA("x2"), onA("2"))
+	s.want(s.dispatch(1), onA("x1"))
+	s.exclude("/x")
+	s.apply(s.answer(onA("x1"), schemas.Outcome_OUTCOME_TIMEOUT)) // its next try is excluded, too
+	s.want(s.dispatch(9), onA("2"))
+	s.deliver(onA("2"), .75, true, onA("x3"), onA("x2"))
+	if _, err := s.shard.Rescore(10); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.dispatch(9))
+	s.ended(EndEmpty)
+	if st := s.shard.Status(s.now); st.GetRefused()["excluded"] != 3 || st.GetQueued() != 0 {
+		t.Errorf("%v", st)
+	}
+	s.open()
+	s.ended(EndEmpty)
+	s.exclude("3$")
+	if reason, ended := s.shard.Finished(); ended {
+		t.Error("it ended, and rules have changed:", reason)
+	}
+	if _, err := s.shard.Rescore(10); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.dispatch(9), onA("x2"), onA("x1")) // fewer failed tries come first
+	s.exclude()
+	s.want(s.dispatch(9))
+	if _, err := s.shard.Rescore(10); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.dispatch(9), onA("x3"))
+	if n := len(s.shard.Status(s.now).GetRefused()); n > 0 {
+		t.Errorf("%d reasons of refusals", n)
+	}
+}
+
+// TestDroppingIsBounded: a call of Dispatch drops some excluded URLs only, and the pass comes to its end.
+func TestDroppingIsBounded(t *testing.T) {
+	s := newScript(t, func(*schemas.CrawlControl) {})
+	var urls []string
+	for i := range 3 * mostDropped {
+		urls = append(urls, onA(fmt.Sprint(i)))
+	}
+	s.seed(append(urls, onA("last"))...)
+	s.exclude("[0-9]$")
+	s.want(s.dispatch(1))
+	if n := s.shard.Status(s.now).GetRefused()["excluded"]; n != mostDropped {
+		t.Errorf("%d were dropped in one call, want %d", n, mostDropped)
+	}
+	for calls := 1; ; calls++ {
+		more, err := s.shard.Rescore(100)
+		if err != nil || calls > len(urls)/100 {
+			t.Fatal(calls, err)
+		}
+		if !more {
+			break
+		}
+	}
+	if n := s.shard.Status(s.now).GetRefused()["excluded"]; n != uint64(len(urls)) {
+		t.Errorf("%d are excluded, want %d", n, len(urls))
+	}
+	s.want(s.dispatch(1), onA("last"))
 }

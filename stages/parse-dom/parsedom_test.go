@@ -95,8 +95,13 @@ func request() *schemas.FetchRequest {
 
 func (w *world) control(t testing.TB, mode schemas.LeafMode) {
 	t.Helper()
-	next := w.parser.crawls.Look("c").GetRevision() + 1
-	b, err := proto.Marshal(&schemas.CrawlControl{Crawl: "c", Revision: next, Leaves: mode})
+	w.revise(t, &schemas.CrawlControl{Crawl: "c", Leaves: mode})
+}
+
+func (w *world) revise(t testing.TB, ctl *schemas.CrawlControl) {
+	t.Helper()
+	ctl.Revision = w.parser.crawls.Look("c").GetRevision() + 1
+	b, err := proto.Marshal(ctl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,6 +200,25 @@ func TestCutBodyIsACutPage(t *testing.T) {
 	}
 	if !w.apply(t, w.record(t, func(f *schemas.PageFetched) { f.Truncated = true })).Page.Cut {
 		t.Error("a cut body is not a cut page")
+	}
+}
+
+func TestExcludedPagesEndHere(t *testing.T) {
+	w := newWorld(t)
+	change := func(f *schemas.PageFetched) { f.ContentType = "application/xhtml+xml; charset=utf-8" }
+	for _, x := range []*schemas.Excludes{{Urls: []string{"."}, ContentTypes: []string{"text/plain"}, Languages: []string{"tlh"}}, nil} {
+		w.revise(t, &schemas.CrawlControl{Crawl: "c", Excludes: x})
+		if got := w.apply(t, w.record(t, change)); got.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED || got.GetPage() == nil {
+			t.Errorf("under %v: %v", x, got)
+		}
+	}
+	w.revise(t, &schemas.CrawlControl{Crawl: "c", Excludes: &schemas.Excludes{ContentTypes: []string{"application/xhtml+xml"}}})
+	want := &schemas.PageParsed{
+		Request: w.fetched.Request, Crawl: "c", Id: id.Bytes(), Outcome: schemas.Outcome_OUTCOME_EXCLUDED, Status: 200, FetchedAt: 5,
+		Detail: "exclude.content_types: application/xhtml+xml",
+	}
+	if diff := cmp.Diff(want, w.apply(t, w.record(t, change)), protocmp.Transform()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -9,6 +9,7 @@ type Command struct {
 	Seeds  crawlSeeds  `cmd:"" help:"Give a crawl more seeds."`
 	Pause  crawlPause  `cmd:"" help:"Pause a crawl; requests in flight end."`
 	Resume crawlResume `cmd:"" help:"Continue a crawl that is paused or has finished."`
+	Change crawlChange `cmd:"" help:"Change settings of a running crawl: exclude rules, budget, politeness and others."`
 	Ranker Ranker      `cmd:"" help:"Change the ranker of a crawl."`
 	Focus  crawlFocus  `cmd:"" help:"Mark topics of a running crawl good or bad, or change their weights."`
 	Critic crawlCritic `cmd:"" help:"Change the critic of a running crawl, or add one for comparison."`

@@ -86,6 +86,9 @@ func Set(inForce *schemas.CrawlControl, edits []string) (*Changed, error) {
 		}
 		named = append(named, setting)
 		if !add && !remove {
+			if setting == "weights" { // else those of before would stay
+				f.Weights = nil
+			}
 			r.Override(f, strings.Split(setting, "."), value)
 		} else if err := f.edit(setting, value, add); err != nil {
 			r.Problem(setting, "%v", err)
@@ -161,6 +164,9 @@ func (f *File) begun(ctl *schemas.CrawlControl) {
 	f.ContextGraph.RebuildEvery, f.ContextGraph.Bootstrap = ctl.GetRenewal().GetEvery(), ctl.GetRenewal().GetBootstrap()
 	if f.ContextGraph.Bootstrap > 0 {
 		delete(f.Guides, contextGraph)
+	}
+	if ctl.GetLearning().GetLearner() == schemas.Learner_LEARNER_LOGISTIC {
+		f.Learning.Learner = "logistic"
 	}
 	if f.Critic == "" { // a crawl that only fetches
 		f.Critic, f.Focus = "none", []string{"none"}

@@ -1,0 +1,138 @@
+package crawl
+
+import (
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/cmd/internal/cli"
+	"forager/cmd/internal/models"
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/platform/objects"
+	"forager/schemas"
+)
+
+type crawlChange struct {
+	Crawl  string   `arg:"" help:"Name of the crawl."`
+	File   string   `arg:"" optional:"" help:"A crawl file: what differs from the crawl is changed." type:"path"`
+	Set    []string `help:"One setting of a crawl file and its value in YAML; += and -= add a word to a list and remove it; again for another one." placeholder:"SETTING=VALUE" sep:"none"`
+	DryRun bool     `help:"Show what would be changed or refused, change nothing."`
+}
+
+func (c *crawlChange) Help() string {
+	return `Every setting of a crawl file takes effect in the running crawl, or is refused by name and reason; then nothing is changed.
+Seeds are added by forager crawl seeds.
+
+  forager crawl change chemistry chemistry.yaml --dry-run
+  forager crawl change chemistry --set budget.pages=20000 --set politeness.delay=2s
+  forager crawl change chemistry --set exclude.urls+='/calendar/' --set exclude.domains+=example.net
+  forager crawl change chemistry --set exclude.domains-=example.net
+
+Exclude rules come before all others. What matches is not requested any more: urls are regular expressions (RE2) that a URL
+contains a match of, hosts are compared with the whole host, domains with it and what is above it, prefixes with the URL, or
+from "/" on with its path. Pages with one of content_types or languages are fetched, and neither judged nor followed. URLs that a
+removed rule has kept out, found before or since, take their places in the frontier again.`
+}
+
+// change is the result of crawl change.
+type change struct {
+	Crawl       string                 `json:"crawl"`
+	Revision    uint64                 `json:"revision"`
+	DryRun      bool                   `json:"dry_run"`
+	Differences []crawlfile.Difference `json:"differences"`
+}
+
+func (c *crawlChange) Run(s *cli.Session) error {
+	if (c.File == "") == (len(c.Set) == 0) {
+		return cli.Usagef("name a crawl file or --set SETTING=VALUE")
+	}
+	b, store, err := s.OpenStore()
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if _, err := b.Control(c.Crawl); err != nil {
+		return err
+	}
+	inForce, seen := b.Newest(c.Crawl)
+	changed, err := c.compare(inForce)
+	if err != nil {
+		return err
+	}
+	x := change{Crawl: c.Crawl, Revision: inForce.GetRevision(), DryRun: c.DryRun, Differences: changed.Differences}
+	if !c.DryRun {
+		if err := changed.Refused(); err != nil {
+			return err
+		}
+	}
+	if changed.Refused() == nil && !proto.Equal(changed.Control, inForce) {
+		if inForce.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED {
+			return fmt.Errorf("crawl %q was stopped, which is for good", c.Crawl)
+		}
+		if err := settle(s, b, store, changed); err != nil {
+			return err
+		}
+		if !c.DryRun {
+			next, err := b.ReviseAs(s, changed.Control, seen)
+			if err != nil {
+				return err
+			}
+			x.Revision = next.GetRevision()
+		}
+	}
+	return s.Print(x, x.print)
+}
+
+func (c *crawlChange) compare(inForce *schemas.CrawlControl) (*crawlfile.Changed, error) {
+	if c.File != "" {
+		return crawlfile.Change(inForce, c.File)
+	}
+	return crawlfile.Set(inForce, c.Set)
+}
+
+// settle replaces names of critics and guides by their versions, and checks that the crawl can be judged and ranked so.
+func settle(s *cli.Session, b *cli.Topics, store *objects.Store, changed *crawlfile.Changed) error {
+	next := changed.Control
+	if changed.Has("critic", "focus", "weights", "bad", "shadows") {
+		if next.GetCritic() == "" {
+			return fmt.Errorf("crawl %q only fetches: no critic judges its pages", next.GetCrawl())
+		}
+		if err := models.SettleJudges(s, b, store, next); err != nil {
+			return err
+		}
+	}
+	if changed.Has("ranker", "ranker_shadows", "guides") {
+		if err := models.SettleGuides(s, b, store, next); err != nil {
+			return err
+		}
+	}
+	return models.ReadNoURLs(s, b, store, next)
+}
+
+func (x *change) print(w io.Writer) {
+	if len(x.Differences) == 0 {
+		fmt.Fprintf(w, "%s: nothing differs\n", x.Crawl)
+		return
+	}
+	for _, d := range x.Differences {
+		fmt.Fprintf(w, "%s: %s → %s", d.Setting, word(d.Before), word(d.After))
+		if d.Refused != "" {
+			fmt.Fprintf(w, " refused: %s", d.Refused)
+		}
+		fmt.Fprintln(w)
+	}
+	if x.DryRun {
+		fmt.Fprintf(w, "nothing was changed in %s\n", x.Crawl)
+		return
+	}
+	fmt.Fprintf(w, "%s has revision %d\n", x.Crawl, x.Revision)
+}
+
+// word is a value, or a dash for none.
+func word(value string) string {
+	if value == "" {
+		return "–"
+	}
+	return value
+}
