@@ -106,7 +106,7 @@ type CrawlStatus struct {
 	Queued uint64 `protobuf:"varint,8,opt,name=queued,proto3" json:"queued,omitempty"`
 	// Verdicts by outcome (OutcomeName).
 	Outcomes map[string]uint64 `protobuf:"bytes,9,rep,name=outcomes,proto3" json:"outcomes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Links refused by reason code (scope, depth, host cap, trap …).
+	// Links refused by reason code (scope, depth, host cap, trap …); with "excluded", the URLs that rules of the crawl keep out now.
 	Refused map[string]uint64 `protobuf:"bytes,10,rep,name=refused,proto3" json:"refused,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Pages delivered, and the sums over them of R, raw and tempered.
 	Pages uint64 `protobuf:"varint,11,opt,name=pages,proto3" json:"pages,omitempty"`
