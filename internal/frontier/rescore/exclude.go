@@ -12,7 +12,7 @@ import (
 )
 
 // An entry whose URL the crawl excludes is in no queue and keeps its links, so that what a replay must reproduce does not depend on
-// the rules (docs/decisions/0115). Rules are looked at whenever an entry is to be queued. When they change, entries that are known
+// the rules (docs/decisions/0116). Rules are looked at whenever an entry is to be queued. When they change, entries that are known
 // are checked in the order of their discovery, some with each call of Rescore; until then dispatch checks the entries that it chooses.
 
 // CheckShare is how many entries are checked for each that could be scored in the same call: reading a URL costs less.
