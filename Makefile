@@ -82,7 +82,7 @@ test-webs: build $(BIN)/gotestsum
 	$(GOTEST) --format standard-verbose -- $(FRESH) -timeout 40m -tags webs -run Webs ./internal/lab/experiment ./... # the longest begins first
 
 test-kafka: build $(BIN)/gotestsum
-	infra/kafka/with-kafka.sh $(GOTEST) -- -timeout 5m -tags kafka -count=1 ./internal/stream
+	infra/kafka/with-kafka.sh $(GOTEST) -- -timeout 5m -tags kafka -count=1 -p 1 ./internal/stream/...
 	infra/kafka/with-kafka.sh $(GOTEST) -- -timeout 5m -tags kafka -count=1 -run TestKafkaCarries ./cmd/forager/e2e
 	infra/kafka/with-kafka.sh $(GOTEST) -- -timeout 5m -tags kafka -count=1 -run TestKafkaTwo ./cmd/forager/e2e
 

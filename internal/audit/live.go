@@ -18,7 +18,7 @@ import (
 	"forager/schemas"
 )
 
-// Broker is the part of stream.Client that an audit uses.
+// Broker is the part of kafka.Client that an audit uses.
 type Broker interface {
 	Partitions(ctx context.Context, topic string) (int, error)
 	Offsets(ctx context.Context, topic string, partition int) (first, end int64, err error)

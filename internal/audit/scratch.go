@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// Store holds what an audit has read: an ordered map of byte strings. stream.Store implements it on disk, so
+// Store holds what an audit has read: an ordered map of byte strings. state.Store implements it on disk, so
 // that the memory of an audit does not grow with the crawl.
 type Store interface {
 	Get(key []byte) (value []byte, ok bool, err error)

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"forager/internal/stream"
 	"forager/internal/stream/state"
 	"forager/internal/web/scope"
 	"forager/internal/web/weburl"
@@ -225,7 +224,7 @@ func (c *chain) Page(_ context.Context, f *schemas.PageFetched) StoredPage {
 func (c *chain) Objects(context.Context, func(string) error) error { return nil }
 
 // onDisk is the store of a real audit.
-type onDisk struct{ *stream.Store }
+type onDisk struct{ *state.Store }
 
 func (s onDisk) Commit() error { return s.Store.Commit(state.Marks{}) }
 
@@ -233,7 +232,7 @@ func (c *chain) audit(t *testing.T) *Result {
 	t.Helper()
 	cache := state.NewCache(2 << 20) // so small that a tenth of the pages fill it
 	defer cache.Close()
-	store, err := stream.OpenStore(state.Options{Dir: t.TempDir(), Identity: "verify", Cache: cache, MemTable: 512 << 10})
+	store, err := state.Open(state.Options{Dir: t.TempDir(), Identity: "verify", Cache: cache, MemTable: 512 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}

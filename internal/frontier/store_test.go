@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"forager/internal/frontier/storage"
-	"forager/internal/stream"
+
 	diskstate "forager/internal/stream/state"
 )
 
@@ -46,13 +46,13 @@ func (l *lagging) commit(fataler) { l.last = l.Memory.Clone() }
 
 // shipped is the Store of the stages, on a file system in memory.
 type shipped struct {
-	*stream.Store
+	*diskstate.Store
 	commits int64
 }
 
 // newShipped opens one; the function that it returns closes it.
 func newShipped(tb fataler) (*shipped, func()) {
-	s, err := stream.OpenStore(diskstate.Options{Dir: "state", Identity: "test", FS: vfs.NewMem()})
+	s, err := diskstate.Open(diskstate.Options{Dir: "state", Identity: "test", FS: vfs.NewMem()})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -23,8 +23,8 @@ var machinery = []string{
 
 // clients are libraries, each with the packages that may import it.
 var clients = map[string][]string{
-	"github.com/segmentio/kafka-go":          {"forager/internal/stream"},
-	"github.com/pierrec/lz4":                 {"forager/internal/stream"},
+	"github.com/segmentio/kafka-go":          {"forager/internal/stream/kafka", "forager/internal/stream/streamtest"},
+	"github.com/pierrec/lz4":                 {"forager/internal/stream/kafka"},
 	"github.com/minio/minio-go/v7":           {"forager/internal/platform/objects"},
 	"github.com/ClickHouse/clickhouse-go/v2": {"forager/internal/platform/analytics"},
 	"github.com/cockroachdb/pebble/v2":       {"forager/internal/stream"},

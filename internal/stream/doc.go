@@ -1,20 +1,19 @@
-// Package stream runs the stages of a pipeline on Kafka: it reads records, calls the logic of a stage, writes the
-// records that follow and commits the input once that output is acknowledged. It is the only user of kafka-go.
+// Package stream has what the programs of a pipeline share that exchange records through Kafka: records and messages,
+// their headers, the epochs of a decision log, the classes of errors, and dead letters. It knows no broker. Below it are
 //
-//	c, err := stream.Dial(cfg.Kafka, cfg.Topics, log, registry)
-//	err = stream.Stateless{Stage: "parse-dom", Inputs: …, Handle: …}.Run(ctx, c)
+//   - kafka: the client of the cluster. It produces, reads, follows compacted topics, joins consumer groups, makes topics and
+//     measures the lag.
+//   - metrics: the metrics and the health of a stage.
+//   - runner: the loops of stages without state. Stateless handles records in parallel and keeps the order of its input
+//     (parse-dom, critic-score, feature-extract); Unordered sends outputs as they come and commits the lowest offset in flight
+//     (fetch); Batched writes many records at a time to an external store (load-clickhouse, archive-parquet).
+//   - state, stateful: the store of a partition on disk, and the loop of stages with such a store (prioritize,
+//     apprentice-train, distill).
 //
-// # Kinds of stages
+// A stage is a declaration that is run on a client:
 //
-//   - Stateless: records are handled in parallel; outputs are sent in the order of the input
-//     (parse-dom, critic-score, feature-extract).
-//   - Unordered: outputs are sent as they come; the committed offset is the lowest one in flight (fetch).
-//   - Batched: many records at a time are written to an external store (load-clickhouse, archive-parquet).
-//   - Stateful: each partition has a Store, a Processor and an Owner; state and input offset are committed
-//     together (prioritize, apprentice-train, distill).
-//
-// Client also reads and writes without a stage: Produce, Read, Follow (a compacted topic, to its end and on), Offsets,
-// Lag, Setup and Check of topics, Rewind of a group.
+//	c, err := kafka.Dial(cfg.Kafka, cfg.Topics, log, registry)
+//	err = runner.Stateless{Stage: "parse-dom", Inputs: …, Handle: …}.Run(ctx, c)
 //
 // # Delivery
 //
@@ -29,7 +28,7 @@
 //
 // # Errors
 //
-// errors.go classifies every error of the broker and of a stage's logic:
+// Every error of the broker (package kafka) and of a stage's logic (ClassOf) has a class:
 //
 //   - unavailable: wait with back-off without limit; logged, and shown by the metric forager_stage_waiting
 //   - of the record: a bounded number of tries, then a dead letter, and the output of the stage's Poison function
@@ -37,19 +36,13 @@
 //   - lost: the generation is over; drain and join again
 //   - ended: the context ended; the record is left to the next owner
 //
-// A panic of a stage's logic is an error of its record (docs/decisions/0201). A Stateless stage that names the crawl of a
-// record (Unit) parks the crawls that lack an object and goes on with the others (docs/decisions/0032). A Stateful stage skips
-// records and parks crawls that make its Processor fail (docs/decisions/0033).
+// A panic of a stage's logic is an error of its record (docs/decisions/0201).
 //
-// # State and epochs
+// # Epochs
 //
-// A Store is an ordered map on disk, whose commits include the offsets up to which the topics are reflected in it (package
-// state), with the crawls that are parked and the records that were skipped.
-//
-// An Owner takes an epoch when it starts: it writes a claim to partition 0 of the decision log (fetch.requested), whose
-// offset + 1 is the epoch, and then a marker to every partition of the log. It recovers the decisions of earlier owners up
-// to its markers. Readers of the log ignore decisions of an older epoch after a marker of a newer one (Fence). Owner
-// describes the order of writes and why no void decision is ever committed.
+// An owner of a partition takes an epoch when it starts: it writes a claim to partition 0 of the decision log
+// (fetch.requested), whose offset + 1 is the epoch, and then a marker to every partition of the log. Readers of the log ignore
+// decisions of an older epoch after a marker of a newer one (Fence). Package stateful describes how an owner recovers.
 //
 // Failpoint kills the process at a named point, for tests of recovery. Package crashtest runs owners under simulated
 // crashes; package streamtest provides brokers for tests.

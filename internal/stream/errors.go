@@ -5,32 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-
-	"forager/internal/stream/state"
 )
 
-// class is how the runtime handles an error.
-type class int
+// Class is how the runtime handles an error.
+type Class int
 
 const (
-	// perRecord: the error concerns the record; bounded tries, then poison.
-	perRecord class = iota
-	// unavailable: wait with back-off without limit, and log it.
-	unavailable
-	// broken: a bug or a violated assumption; stop with the error.
-	broken
-	// lost: this member's generation is over; another may own the partition now.
-	lost
-	// ended: the work was cancelled (its context ended); the record is not completed.
-	ended
+	// ClassRecord: the error concerns the record; bounded tries, then poison.
+	ClassRecord Class = iota
+	// ClassUnavailable: wait with back-off without limit, and log it.
+	ClassUnavailable
+	// ClassBroken: a bug or a violated assumption; stop with the error.
+	ClassBroken
+	// ClassLost: this member's generation is over; another may own the partition now.
+	ClassLost
+	// ClassEnded: the work was cancelled (its context ended); the record is not completed.
+	ClassEnded
 )
 
-func (c class) String() string {
+// String returns the label of the class in metrics.
+func (c Class) String() string {
 	return [...]string{"record", "unavailable", "broken", "lost", "ended"}[c]
 }
 
 type classified struct {
-	class class
+	class Class
 	err   error
 }
 
@@ -40,13 +39,14 @@ func (e *classified) Unwrap() error { return e.err }
 // Unavailable marks err as the temporary absence of something (a server, a model that is not
 // published yet): the runtime waits with back-off, without limit, and tries again. Unavailable(nil)
 // is nil.
-func Unavailable(err error) error { return classify(unavailable, err) }
+func Unavailable(err error) error { return Mark(ClassUnavailable, err) }
 
 // Broken marks err as a bug or a violated assumption: the runtime stops and the process exits
 // non-zero. Broken(nil) is nil.
-func Broken(err error) error { return classify(broken, err) }
+func Broken(err error) error { return Mark(ClassBroken, err) }
 
-func classify(c class, err error) error {
+// Mark marks err with a class. Mark(c, nil) is nil.
+func Mark(c Class, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -54,34 +54,34 @@ func classify(c class, err error) error {
 }
 
 // IsUnavailable reports whether err is marked as unavailable; the outermost mark counts.
-func IsUnavailable(err error) bool { return classOf(err) == unavailable }
+func IsUnavailable(err error) bool { return ClassOf(err) == ClassUnavailable }
 
 // IsBroken reports whether err is marked as broken; the outermost mark counts.
-func IsBroken(err error) bool { return classOf(err) == broken }
+func IsBroken(err error) bool { return ClassOf(err) == ClassBroken }
 
-// marked returns the class of the outermost mark of err, if it has one.
-func marked(err error) (class class, ok bool) {
+// Marked returns the class of the outermost mark of err, if it has one.
+func Marked(err error) (class Class, ok bool) {
 	var c *classified
 	if errors.As(err, &c) {
 		return c.class, true
 	}
-	return perRecord, false
+	return ClassRecord, false
 }
 
-// classOf returns the class of an error of a stage's logic. Only marks and the end of a context
+// ClassOf returns the class of an error of a stage's logic. Only marks and the end of a context
 // count: io.ErrUnexpectedEOF, for instance, may come from parsing foreign bytes as well as from a
 // server.
-func classOf(err error) class {
-	class, ok := marked(err)
+func ClassOf(err error) Class {
+	class, ok := Marked(err)
 	switch {
 	case ok:
 		return class
-	case errors.As(err, new(*OffsetError)), errors.As(err, new(*state.Error)):
-		return broken
+	case errors.As(err, new(*OffsetError)):
+		return ClassBroken
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return ended
+		return ClassEnded
 	}
-	return perRecord
+	return ClassRecord
 }
 
 // Recovered calls f and returns a panic as an error. Goroutines of a stage need it, because a panic in them

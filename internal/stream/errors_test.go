@@ -16,27 +16,26 @@ func TestClassOf(t *testing.T) {
 	plain := errors.New("plain")
 	for _, k := range []struct {
 		err  error
-		want class
+		want Class
 	}{
-		{plain, perRecord},
-		{io.ErrUnexpectedEOF, perRecord}, // the error of a truncated page; no server is unavailable
-		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, perRecord},
-		{Unavailable(plain), unavailable},
-		{Broken(plain), broken},
-		{fmt.Errorf("load critic: %w", Unavailable(plain)), unavailable},
-		{fmt.Errorf("load critic: %w", Broken(plain)), broken},
-		{Broken(Unavailable(plain)), broken},
-		{Unavailable(Broken(plain)), unavailable},
-		{&OffsetError{}, broken},
-		{fmt.Errorf("replay: %w", &OffsetError{}), broken},
-		{&SizeError{}, perRecord},
-		{context.Canceled, ended},
-		{fmt.Errorf("fetch: %w", context.DeadlineExceeded), ended},
-		{Unavailable(context.DeadlineExceeded), unavailable},
-		{CalledOff, ended},
-		{errors.Join(plain, Broken(plain)), broken},
+		{plain, ClassRecord},
+		{io.ErrUnexpectedEOF, ClassRecord}, // the error of a truncated page; no server is unavailable
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, ClassRecord},
+		{Unavailable(plain), ClassUnavailable},
+		{Broken(plain), ClassBroken},
+		{fmt.Errorf("load critic: %w", Unavailable(plain)), ClassUnavailable},
+		{fmt.Errorf("load critic: %w", Broken(plain)), ClassBroken},
+		{Broken(Unavailable(plain)), ClassBroken},
+		{Unavailable(Broken(plain)), ClassUnavailable},
+		{&OffsetError{}, ClassBroken},
+		{fmt.Errorf("replay: %w", &OffsetError{}), ClassBroken},
+		{&SizeError{}, ClassRecord},
+		{context.Canceled, ClassEnded},
+		{fmt.Errorf("fetch: %w", context.DeadlineExceeded), ClassEnded},
+		{Unavailable(context.DeadlineExceeded), ClassUnavailable},
+		{errors.Join(plain, Broken(plain)), ClassBroken},
 	} {
-		if got := classOf(k.err); got != k.want {
+		if got := ClassOf(k.err); got != k.want {
 			t.Errorf("%v (%T): %v, want %v", k.err, k.err, got, k.want)
 		}
 	}
@@ -51,21 +50,21 @@ func TestClassOf(t *testing.T) {
 // Whatever is wrapped around a mark, the outermost mark decides.
 func TestTheOutermostMarkDecides(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		err, want := errors.New("cause"), perRecord
+		err, want := errors.New("cause"), ClassRecord
 		for _, step := range rapid.SliceOfN(rapid.IntRange(0, 2), 0, 8).Draw(t, "steps") {
 			switch step {
 			case 0:
 				err = fmt.Errorf("around: %w", err)
 			case 1:
-				err, want = Unavailable(err), unavailable
+				err, want = Unavailable(err), ClassUnavailable
 			case 2:
-				err, want = Broken(err), broken
+				err, want = Broken(err), ClassBroken
 			}
 		}
-		if got := classOf(err); got != want {
+		if got := ClassOf(err); got != want {
 			t.Fatalf("%v: %v, want %v", err, got, want)
 		}
-		if IsBroken(err) != (want == broken) || IsUnavailable(err) != (want == unavailable) {
+		if IsBroken(err) != (want == ClassBroken) || IsUnavailable(err) != (want == ClassUnavailable) {
 			t.Fatalf("%v: broken %v, unavailable %v", err, IsBroken(err), IsUnavailable(err))
 		}
 	})

@@ -1,16 +1,19 @@
-package stream
+package stream_test
 
 import (
 	"fmt"
 	"testing"
+
+	"forager/internal/stream"
+	"forager/internal/stream/streamtest"
 )
 
 func init() {
-	children["failpoint"] = func() {
+	streamtest.Children["failpoint"] = func() {
 		for i := range 5 {
 			fmt.Print(i)
-			Failpoint("here")
-			Failpoint("there")
+			stream.Failpoint("here")
+			stream.Failpoint("there")
 		}
 	}
 }
@@ -23,7 +26,7 @@ func TestFailpointKillsAtItsPass(t *testing.T) {
 	}{
 		{"", "01234", false}, {"elsewhere", "01234", false}, {"here", "0", true}, {"there:3", "012", true}, {"here:9", "01234", false},
 	} {
-		if output, killed := child(t, "failpoint", FailpointVariable+"="+k.armed); output != k.output || killed != k.killed {
+		if output, killed := streamtest.Child(t, "failpoint", stream.FailpointVariable+"="+k.armed); output != k.output || killed != k.killed {
 			t.Errorf("%q: wrote %q, killed %v", k.armed, output, killed)
 		}
 	}

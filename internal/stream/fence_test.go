@@ -11,12 +11,6 @@ import (
 	"forager/schemas"
 )
 
-func decision(owner uint32, epoch uint64) Record {
-	h := OwnerHeaders(owner, epoch)
-	h[schemas.HeaderID] = "00112233445566778899aabbccddeeff"
-	return Record{Headers: h}
-}
-
 func TestFence(t *testing.T) {
 	type step struct {
 		r    Record
@@ -112,4 +106,10 @@ func FuzzFenceRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+func decision(owner uint32, epoch uint64) Record {
+	h := OwnerHeaders(owner, epoch)
+	h[schemas.HeaderID] = "00112233445566778899aabbccddeeff"
+	return Record{Headers: h}
 }

@@ -51,8 +51,8 @@ type Position struct {
 // out in one batch, where a hash of ids would spread them over all partitions.
 func Along(p int) int { return -2 - p }
 
-// partitionOf returns the partition of a message in a topic of n partitions.
-func (o *Out) partitionOf(n int) int {
+// PartitionOf returns the partition of a message in a topic of n partitions.
+func (o *Out) PartitionOf(n int) int {
 	switch {
 	case o.Partition == -1:
 		return PartitionOf(o.Key, n)
@@ -77,8 +77,8 @@ func PartitionOf(key []byte, n int) int {
 // more than a codec adds to bytes that do not compress (lz4 frames: 4 bytes in 64 KiB).
 const recordOverhead = 512
 
-// size is an upper bound of the bytes of the message in a batch of its own, compressed or not.
-func (o *Out) size() int {
+// Size is an upper bound of the bytes of the message in a batch of its own, compressed or not.
+func (o *Out) Size() int {
 	n := recordOverhead + len(o.Key) + len(o.Value) + len(o.Value)>>12
 	for k, v := range o.Headers {
 		n += len(k) + len(v) + 10
@@ -86,8 +86,8 @@ func (o *Out) size() int {
 	return n
 }
 
-// size is the memory that a record holds.
-func (r *Record) size() int64 {
+// Size is the memory that a record holds.
+func (r *Record) Size() int64 {
 	n := recordOverhead + len(r.Key) + len(r.Value)
 	for k, v := range r.Headers {
 		n += len(k) + len(v)
@@ -95,16 +95,16 @@ func (r *Record) size() int64 {
 	return int64(n)
 }
 
-// hasVersion reports whether the record has a schema version. A record without one was written by another
+// HasVersion reports whether the record has a schema version. A record without one was written by another
 // program.
-func (r *Record) hasVersion() bool {
+func (r *Record) HasVersion() bool {
 	v, err := strconv.Atoi(r.Headers[schemas.HeaderVersion])
 	return err == nil && v > 0
 }
 
-// checkVersion returns a Broken error for a record of a newer schema version than this program
+// CheckVersion returns a Broken error for a record of a newer schema version than this program
 // supports. A record without a version is left to the caller.
-func (r *Record) checkVersion() error {
+func (r *Record) CheckVersion() error {
 	text := r.Headers[schemas.HeaderVersion]
 	if v, err := strconv.Atoi(text); err == nil && v > schemas.Version {
 		return Broken(fmt.Errorf("%s/%d offset %d: schema version %q, and this program reads 1 to %d: run the version of Forager that wrote it, or a newer one",
@@ -117,4 +117,4 @@ func (r *Record) checkVersion() error {
 // the reason.
 func (r *Record) Skipped() bool { return r.Headers[schemas.HeaderSkipped] != "" }
 
-var errNoVersion = errors.New("the record has no header " + strconv.Quote(schemas.HeaderVersion) + " with a schema version: no program of Forager wrote it")
+var ErrNoVersion = errors.New("the record has no header " + strconv.Quote(schemas.HeaderVersion) + " with a schema version: no program of Forager wrote it")

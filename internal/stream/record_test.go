@@ -11,11 +11,11 @@ func TestAlongKeepsThePartition(t *testing.T) {
 	for n := 1; n <= 9; n++ {
 		for p := range 40 {
 			o := Out{Partition: Along(p), Key: []byte("its key does not matter")}
-			if got := o.partitionOf(n); got != p%n {
+			if got := o.PartitionOf(n); got != p%n {
 				t.Errorf("from partition %d to a topic of %d: %d", p, n, got)
 			}
-			if o = (Out{Partition: p}); o.partitionOf(n) != p {
-				t.Errorf("partition %d that was asked for became %d", p, o.partitionOf(n))
+			if o = (Out{Partition: p}); o.PartitionOf(n) != p {
+				t.Errorf("partition %d that was asked for became %d", p, o.PartitionOf(n))
 			}
 		}
 	}

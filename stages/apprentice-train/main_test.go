@@ -15,6 +15,7 @@ import (
 	"forager/internal/platform/pipeline"
 	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
@@ -32,7 +33,7 @@ func TestTheStageTrains(t *testing.T) {
 	config.Kafka, config.S3 = streamtest.Embedded(t).Config(), s3.Config
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	client, err := stream.Dial(config.Kafka, config.Topics, slog.New(slog.DiscardHandler), nil)
+	client, err := kafka.Dial(config.Kafka, config.Topics, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// keyValue is the part of *stream.Store that holds the state.
+// keyValue is the part of *stateful.Store that holds the state.
 type keyValue interface {
 	Get(key []byte) (value []byte, ok bool, err error)
 	Set(key, value []byte) error

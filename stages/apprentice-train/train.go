@@ -16,6 +16,7 @@ import (
 	"forager/internal/platform/registry"
 	"forager/internal/rank/apprentice"
 	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -39,7 +40,7 @@ type trainer struct {
 
 	crawls map[string]*crawl
 	// parked are the crawls that are parked for a fault: their leaps are noted and not trained on.
-	parked map[string]stream.ParkedCrawl
+	parked map[string]stateful.ParkedCrawl
 	clock  uint64 // counts uses of learners
 }
 
@@ -72,8 +73,8 @@ func (t *trainer) Recover(stream.Record) error {
 
 // Step notes settled leaps in the journals of their crawls, each leap once, and trains on the
 // journals.
-func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error) {
-	var res stream.Result
+func (t *trainer) Step(ctx context.Context, w stateful.Work) (stateful.Result, error) {
+	var res stateful.Result
 	if err := t.dropDeleted(); err != nil {
 		return res, err
 	}
@@ -81,7 +82,7 @@ func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error
 		if r.Skipped() {
 			continue
 		}
-		err := stream.GuardRecord(r.Headers[schemas.HeaderCrawl], &r, func() error { return t.take(r, &res) })
+		err := stateful.GuardRecord(r.Headers[schemas.HeaderCrawl], &r, func() error { return t.take(r, &res) })
 		if err != nil {
 			return res, err
 		}
@@ -100,7 +101,7 @@ func (t *trainer) Step(ctx context.Context, w stream.Work) (stream.Result, error
 			continue
 		}
 		var more bool
-		err := stream.Guard(name, func() (err error) {
+		err := stateful.Guard(name, func() (err error) {
 			more, err = t.learn(ctx, c, w.Now, &res)
 			return err
 		})
@@ -139,14 +140,14 @@ func (t *trainer) dropDeleted() error {
 }
 
 // wakeAt requests a step at a time or earlier; zero = none.
-func wakeAt(res *stream.Result, at time.Time) {
+func wakeAt(res *stateful.Result, at time.Time) {
 	if !at.IsZero() && (res.Wake.IsZero() || at.Before(res.Wake)) {
 		res.Wake = at
 	}
 }
 
 // take notes one record.
-func (t *trainer) take(r stream.Record, res *stream.Result) error {
+func (t *trainer) take(r stream.Record, res *stateful.Result) error {
 	leap := new(schemas.LeapSettled)
 	lesson := false
 	err := proto.Unmarshal(r.Value, leap)
@@ -195,7 +196,7 @@ func (e *awaitError) Unwrap() error { return e.err }
 func await(format string, args ...any) error { return &awaitError{fmt.Errorf(format, args...)} }
 
 // learn trains on a part of the crawl's journal and publishes a model at each boundary.
-func (t *trainer) learn(ctx context.Context, c *crawl, now time.Time, res *stream.Result) (more bool, err error) {
+func (t *trainer) learn(ctx context.Context, c *crawl, now time.Time, res *stateful.Result) (more bool, err error) {
 	if err := t.load(ctx, c); err != nil {
 		return false, err
 	}
@@ -273,7 +274,7 @@ func (t *trainer) publish(ctx context.Context, c *crawl, pages uint64, offset in
 	return m, nil
 }
 
-func (t *trainer) announce(m *schemas.ModelPublished, res *stream.Result) error {
+func (t *trainer) announce(m *schemas.ModelPublished, res *stateful.Result) error {
 	out, err := registry.Announcement(m)
 	res.Outs = append(res.Outs, out)
 	return err

@@ -25,6 +25,7 @@ import (
 	"forager/internal/rank/apprentice"
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -168,7 +169,7 @@ func simulate(seed uint64) error {
 	}
 	owners := &crashtest.Owners{
 		World: w, Stage: name, Input: schemas.TopicLeapSettled,
-		Open: func(s *stream.Store) (stream.Processor, error) {
+		Open: func(s *stateful.Store) (stateful.Processor, error) {
 			return newTrainer(s, cache, b, slog.New(slog.DiscardHandler))
 		},
 	}
@@ -293,7 +294,7 @@ func (b *bench) step(leaps ...*schemas.LeapSettled) (models []*schemas.ModelPubl
 		records = append(records, stream.Record{Topic: out.Topic, Offset: b.offset, Key: out.Key, Value: out.Value, Headers: out.Headers})
 		b.offset++
 	}
-	res, err := b.trainer.Step(b.t.Context(), stream.Work{Records: records, Now: b.now})
+	res, err := b.trainer.Step(b.t.Context(), stateful.Work{Records: records, Now: b.now})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -437,7 +438,7 @@ func TestAnotherModelUnderTheNameIsBroken(t *testing.T) {
 	again.trainer.controls, again.trainer.objects = b.cache, b.bucket
 	out := leapOut(leapOf("c", "v", .5))
 	mark := leapOut(boundaryAt("c", 3))
-	_, err := again.trainer.Step(t.Context(), stream.Work{Now: b.now, Records: []stream.Record{
+	_, err := again.trainer.Step(t.Context(), stateful.Work{Now: b.now, Records: []stream.Record{
 		{Topic: out.Topic, Offset: 0, Value: out.Value}, {Topic: out.Topic, Offset: 1, Value: mark.Value},
 	}})
 	if !stream.IsBroken(err) {
@@ -459,7 +460,7 @@ func TestPoisonGoesToDeadLetters(t *testing.T) {
 	if letters != 5 {
 		t.Errorf("%d dead letters, want 5", letters)
 	}
-	res, err := b.trainer.Step(t.Context(), stream.Work{Now: b.now, Records: []stream.Record{{Topic: schemas.TopicLeapSettled, Offset: 99, Value: []byte("\xff")}}})
+	res, err := b.trainer.Step(t.Context(), stateful.Work{Now: b.now, Records: []stream.Record{{Topic: schemas.TopicLeapSettled, Offset: 99, Value: []byte("\xff")}}})
 	if err != nil || len(res.Outs) != 1 {
 		t.Errorf("an undecodable record: %v, %v", res.Outs, err)
 	}
@@ -490,7 +491,7 @@ func TestDeletedCrawlsAreForgotten(t *testing.T) {
 			return err
 		}
 		give := func(crawl string) error {
-			var work stream.Work
+			var work stateful.Work
 			for i, l := range drawLeaps(rand.New(rand.NewPCG(1, 2)), crawl, 20) {
 				out := leapOut(l)
 				work.Records = append(work.Records, stream.Record{Topic: out.Topic, Offset: int64(i), Value: out.Value, Headers: out.Headers})

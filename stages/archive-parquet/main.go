@@ -7,7 +7,7 @@ import (
 	"forager/internal/platform/archive"
 	"forager/internal/platform/pipeline"
 	"forager/internal/platform/stagemain"
-	"forager/internal/stream"
+	"forager/internal/stream/runner"
 )
 
 var stage = stagemain.Stage{
@@ -25,6 +25,6 @@ func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 }
 
 // batches returns the settings of the batches; only bytes and age end one.
-func batches(settings *pipeline.ArchiveParquet, a *archiver) stream.Batched {
-	return stream.Batched{MaxRecords: math.MaxInt, MaxBytes: settings.FileBytes, Flush: settings.FileAge, Handle: a.keep, Unversioned: true}
+func batches(settings *pipeline.ArchiveParquet, a *archiver) runner.Batched {
+	return runner.Batched{MaxRecords: math.MaxInt, MaxBytes: settings.FileBytes, Flush: settings.FileAge, Handle: a.keep, Unversioned: true}
 }

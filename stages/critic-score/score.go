@@ -10,6 +10,7 @@ import (
 	"forager/internal/crawl/controls"
 	"forager/internal/judging"
 	"forager/internal/stream"
+	"forager/internal/stream/runner"
 	"forager/schemas"
 )
 
@@ -49,10 +50,10 @@ func newScorer(models judging.Models, workers int, reg prometheus.Registerer) (*
 	return s, nil
 }
 
-// stage returns the settings of stream.RunStateless. A record is tried once: temporary failures are
+// stage returns the declaration of the stage. A record is tried once: temporary failures are
 // waited for.
-func (s *scorer) stage() stream.Stateless {
-	return stream.Stateless{
+func (s *scorer) stage() runner.Stateless {
+	return runner.Stateless{
 		Stage: name, Workers: inHand, Tries: 1,
 		Handle: s.handle, Poison: poison, Unit: func(r *stream.Record) string { return r.Headers[schemas.HeaderCrawl] },
 	}

@@ -18,6 +18,7 @@ import (
 	"forager/internal/classify/critic"
 	"forager/internal/classify/httpmodel"
 	"forager/internal/stream"
+	"forager/internal/stream/runner"
 	"forager/schemas"
 )
 
@@ -43,7 +44,7 @@ func trained(t testing.TB, topics ...string) []byte {
 type world struct {
 	scorer  *scorer
 	models  *library
-	stage   stream.Stateless
+	stage   runner.Stateless
 	objects map[string][]byte
 	fetches atomic.Int64
 	away    error

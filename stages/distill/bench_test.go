@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"forager/internal/rank/distill"
-	"forager/internal/stream"
 	"forager/internal/stream/state"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -17,7 +17,7 @@ import (
 // minute.
 func BenchmarkHubs(b *testing.B) {
 	const pages, links = 1_000_000, 10
-	store, err := stream.OpenStore(state.Options{Dir: b.TempDir(), Identity: name, Cache: state.NewCache(16 << 20)})
+	store, err := stateful.OpenStore(state.Options{Dir: b.TempDir(), Identity: name, Cache: state.NewCache(16 << 20)})
 	if err != nil {
 		b.Fatal(err)
 	}

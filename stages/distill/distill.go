@@ -16,6 +16,7 @@ import (
 	"forager/internal/platform/registry"
 	"forager/internal/rank/distill"
 	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -27,7 +28,7 @@ type distiller struct {
 	log      *slog.Logger
 	shards   map[string]*shard // by their key
 	// parked are the crawls that are parked for a fault: their pages are noted and not ranked.
-	parked map[string]stream.ParkedCrawl
+	parked map[string]stateful.ParkedCrawl
 }
 
 // shard is a shard of a crawl that has a distiller, or of which this is not known yet.
@@ -122,8 +123,8 @@ func (d *distiller) Recover(stream.Record) error {
 }
 
 // Step notes verdicts, and ranks shards when they are due.
-func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, error) {
-	var res stream.Result
+func (d *distiller) Step(ctx context.Context, w stateful.Work) (stateful.Result, error) {
+	var res stateful.Result
 	if err := d.look(&res); err != nil {
 		return res, err
 	}
@@ -132,7 +133,7 @@ func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, err
 			continue // prioritize ends its request
 		}
 		var s *shard
-		err := stream.GuardRecord(r.Headers[schemas.HeaderCrawl], &r, func() (err error) {
+		err := stateful.GuardRecord(r.Headers[schemas.HeaderCrawl], &r, func() (err error) {
 			s, err = d.take(r)
 			return err
 		})
@@ -157,11 +158,11 @@ func (d *distiller) Step(ctx context.Context, w stream.Work) (stream.Result, err
 }
 
 // act ranks a shard and renews its guide, when they are due.
-func (d *distiller) act(ctx context.Context, s *shard, res *stream.Result) error {
+func (d *distiller) act(ctx context.Context, s *shard, res *stateful.Result) error {
 	if _, parked := d.parked[s.crawl]; parked {
 		return nil
 	}
-	return stream.Guard(s.crawl, func() error {
+	return stateful.Guard(s.crawl, func() error {
 		if err := d.rank(ctx, s, res); err != nil {
 			return err
 		}
@@ -170,7 +171,7 @@ func (d *distiller) act(ctx context.Context, s *shard, res *stream.Result) error
 }
 
 // look updates the shards to crawl.control.
-func (d *distiller) look(res *stream.Result) error {
+func (d *distiller) look(res *stateful.Result) error {
 	for key, s := range d.shards {
 		ctl := d.controls.Look(s.crawl)
 		switch {
@@ -263,7 +264,7 @@ func (d *distiller) skip(r stream.Record, cause error) {
 }
 
 // rank ranks the hubs of a shard if its crawl has a distiller and there are enough pages.
-func (d *distiller) rank(ctx context.Context, s *shard, res *stream.Result) error {
+func (d *distiller) rank(ctx context.Context, s *shard, res *stateful.Result) error {
 	ctl := d.controls.Look(s.crawl)
 	if !schemas.Raises(ctl) || distill.Boundary(s.graph.Pages(), distill.Every(ctl)) <= s.ranked {
 		return nil

@@ -19,6 +19,7 @@ import (
 	"forager/internal/rank/distill"
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -121,7 +122,7 @@ func simulate(seed uint64) error {
 	cache := controls.New()
 	owners := &crashtest.Owners{
 		World: w, Stage: name, Input: schemas.TopicLinkFound,
-		Open: func(s *stream.Store) (stream.Processor, error) {
+		Open: func(s *stateful.Store) (stateful.Processor, error) {
 			return newDistiller(s, cache, memory.Bucket{}, slog.New(slog.DiscardHandler))
 		},
 	}
@@ -261,7 +262,7 @@ func (b *bench) step(pages int, replaying bool) (ranked []uint64) {
 
 func (b *bench) give(records []stream.Record, replaying bool) (ranked []uint64) {
 	b.t.Helper()
-	res, err := b.distiller.Step(b.t.Context(), stream.Work{Records: records, Now: time.Unix(1000, 0), Replaying: replaying})
+	res, err := b.distiller.Step(b.t.Context(), stateful.Work{Records: records, Now: time.Unix(1000, 0), Replaying: replaying})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"forager/internal/crawl/controls"
 	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -28,7 +29,7 @@ func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	cache := controls.New()
 	return &stagemain.Logic{
 		Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: stagemain.KeyValue(cache.Take)},
-		Run: stagemain.Stateful(stream.Stateful{
+		Run: stagemain.Stateful(stateful.Stage{
 			CacheBytes: env.Config.Stages.Distill.CacheBytes,
 			Rest: func(int) time.Duration {
 				if wanted(cache) {
@@ -38,7 +39,7 @@ func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 			},
 			Revision: func(crawl string) uint64 { return cache.Look(crawl).GetRevision() },
 			Notify:   func(int) (<-chan struct{}, func()) { return cache.Subscribe() },
-			Open: func(_ int, _ uint64, s *stream.Store) (stream.Processor, error) {
+			Open: func(_ int, _ uint64, s *stateful.Store) (stateful.Processor, error) {
 				x, err := newDistiller(s, cache, env.Objects, env.Log)
 				if err == nil {
 					x.parked = s.Parked()

@@ -15,6 +15,7 @@ import (
 	"forager/internal/platform/registry"
 	"forager/internal/rank/contextretrain"
 	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -61,7 +62,7 @@ func (d *distiller) saveRenewing(s *shard) error {
 }
 
 // renew trains a new guide if one is due, and brings it into use.
-func (d *distiller) renew(ctx context.Context, s *shard, res *stream.Result) error {
+func (d *distiller) renew(ctx context.Context, s *shard, res *stateful.Result) error {
 	ctl := d.controls.Look(s.crawl)
 	if ctl.GetRenewal() == nil || d.controls.Deleted(s.crawl) || schemas.ShardsOf(ctl) > 1 {
 		return nil
@@ -94,7 +95,7 @@ func (d *distiller) renew(ctx context.Context, s *shard, res *stream.Result) err
 
 // remake trains the guide and announces it. If there is nothing to train on this is no error of the
 // stage.
-func (d *distiller) remake(ctx context.Context, s *shard, ctl *schemas.CrawlControl, res *stream.Result) (version string, err error) {
+func (d *distiller) remake(ctx context.Context, s *shard, ctl *schemas.CrawlControl, res *stateful.Result) (version string, err error) {
 	guide, report, err := s.renewing.pages.Train(ctx, s.crawl)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
@@ -129,7 +130,7 @@ const storeRetry = time.Second
 
 // yield repeats the end of a crawl with a revision above the last one written, so that compaction
 // keeps the end.
-func (s *shard) yield(ctl *schemas.CrawlControl, res *stream.Result) error {
+func (s *shard) yield(ctl *schemas.CrawlControl, res *stateful.Result) error {
 	if s.asked == 0 || ctl.GetRevision() > s.asked {
 		return nil
 	}
@@ -139,7 +140,7 @@ func (s *shard) yield(ctl *schemas.CrawlControl, res *stream.Result) error {
 }
 
 // write sends a control record.
-func (s *shard) write(next *schemas.CrawlControl, res *stream.Result) error {
+func (s *shard) write(next *schemas.CrawlControl, res *stateful.Result) error {
 	s.asked = next.Revision
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(next)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -51,7 +52,7 @@ func (b *bench) renew(pages int, relevance float64) (models []*schemas.ModelPubl
 		records = append(records, stream.Record{Topic: out.Topic, Offset: b.offset, Key: out.Key, Value: out.Value, Headers: out.Headers})
 		b.offset++
 	}
-	res, err := b.distiller.Step(b.t.Context(), stream.Work{Records: records, Now: time.Unix(1000, 0)})
+	res, err := b.distiller.Step(b.t.Context(), stateful.Work{Records: records, Now: time.Unix(1000, 0)})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -12,15 +12,16 @@ import (
 	"forager/internal/rank/guide"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/stream"
+	"forager/internal/stream/runner"
 	"forager/schemas"
 )
 
 // extractor is the stage's logic.
 type extractor struct{ crawls *controls.Cache }
 
-// stage returns the settings of stream.RunStateless.
-func (x *extractor) stage(workers int) stream.Stateless {
-	return stream.Stateless{
+// stage returns the declaration of the stage.
+func (x *extractor) stage(workers int) runner.Stateless {
+	return runner.Stateless{
 		Stage: name, Workers: workers,
 		Handle: x.handle, Poison: poison, Unit: func(r *stream.Record) string { return r.Headers[schemas.HeaderCrawl] },
 	}

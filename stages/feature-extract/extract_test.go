@@ -10,11 +10,12 @@ import (
 	"forager/internal/crawl/controls"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/stream"
+	"forager/internal/stream/runner"
 	"forager/schemas"
 )
 
 // extracts returns a stage that has read crawl "c" with these settings; nil = no crawl.
-func extracts(t testing.TB, learning *schemas.Learning) *stream.Stateless {
+func extracts(t testing.TB, learning *schemas.Learning) *runner.Stateless {
 	t.Helper()
 	x := &extractor{crawls: controls.New()}
 	if learning != nil {

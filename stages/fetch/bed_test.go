@@ -19,6 +19,7 @@ import (
 	"forager/internal/platform/pipeline"
 	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 	"forager/internal/stream/streamtest"
 	"forager/internal/web/webclient"
 	"forager/schemas"
@@ -29,7 +30,7 @@ type bed struct {
 	t     *testing.T
 	cfg   *pipeline.Config
 	store *objectstest.Server
-	kafka *stream.Client
+	kafka *kafka.Client
 	// web responds for every host: it is the stage's proxy.
 	web *httptest.Server
 	// header is called when a header has come, if it is set.
@@ -72,7 +73,7 @@ func newBed(t *testing.T, web http.HandlerFunc) *bed {
 		MaxBody: 1 << 16, SegmentBytes: 1 << 20, SegmentAge: 20 * time.Millisecond, Proxy: b.web.URL, RobotsTTL: time.Hour,
 	}
 	var err error
-	if b.kafka, err = stream.Dial(b.cfg.Kafka, b.cfg.Topics, quiet, nil); err != nil {
+	if b.kafka, err = kafka.Dial(b.cfg.Kafka, b.cfg.Topics, quiet, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.kafka.Close)

@@ -6,6 +6,7 @@ import (
 
 	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
+	"forager/internal/stream/runner"
 	"forager/internal/web/webclient"
 	"forager/schemas"
 )
@@ -44,7 +45,7 @@ func newLogic(ctx context.Context, env *stagemain.Env, client getter, closeClien
 	set := settings{
 		Fetch: env.Config.Stages.Fetch, SessionTimeout: env.Config.Kafka.SessionTimeout, Instance: fmt.Sprintf("%s-%d", name, env.Replica),
 	}
-	// Uploads in progress when ctx ends may still finish: RunUnordered drains first.
+	// Uploads in progress when ctx ends may still finish: runner.Unordered drains first.
 	storing, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	s, err := newStage(storing, set, env.Objects, client, env.Log, env.Metrics)
 	if err != nil {
@@ -55,7 +56,7 @@ func newLogic(ctx context.Context, env *stagemain.Env, client getter, closeClien
 	t := &takeover{log: env.Kafka, stage: s}
 	return &stagemain.Logic{
 		Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: s.control},
-		Run: stagemain.Unordered(stream.Unordered{
+		Run: stagemain.Unordered(runner.Unordered{
 			MaxInFlight: maxInFlight, Linger: set.Linger, Handle: s.handle, Poison: poison, OnAssign: t.assigned, OnRevoke: s.revoked,
 		}),
 		Close: func() {

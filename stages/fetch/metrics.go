@@ -8,7 +8,7 @@ import (
 	"forager/internal/platform/segment"
 )
 
-// metrics of the stage, in addition to those of package stream. Labels are bounded: outcomes and
+// metrics of the stage, in addition to those of package stream/metrics. Labels are bounded: outcomes and
 // results.
 type metrics struct {
 	requests, robots, skipped *prometheus.CounterVec

@@ -13,6 +13,7 @@ import (
 
 	"forager/internal/platform/segment"
 	"forager/internal/stream"
+	"forager/internal/stream/runner"
 	"forager/internal/web/httpresponse"
 	"forager/internal/web/webclient"
 	"forager/internal/web/weburl"
@@ -79,7 +80,7 @@ func (r *request) delay() time.Duration {
 	return time.Duration(r.req.GetPoliteness().GetDelayMs()) * time.Millisecond
 }
 
-func (r *request) calledOff() { r.finish(nil, stream.CalledOff) }
+func (r *request) calledOff() { r.finish(nil, runner.CalledOff) }
 
 func (r *request) cancelled() {
 	r.settle(&schemas.PageFetched{Outcome: schemas.Outcome_OUTCOME_CANCELLED, Detail: "the crawl was stopped"})

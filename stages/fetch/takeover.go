@@ -110,7 +110,7 @@ type asked struct {
 	time time.Time
 }
 
-// assigned implements stream.Unordered.OnAssign.
+// assigned implements runner.Unordered.OnAssign.
 func (t *takeover) assigned(ctx context.Context, n int, from int64) error {
 	first, end, err := t.log.Offsets(ctx, schemas.TopicFetchRequested, n)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
+	"forager/internal/stream/runner"
 	"forager/schemas"
 )
 
@@ -31,7 +32,7 @@ func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	return &stagemain.Logic{
 		Follow:  map[string]func(stream.Record) error{schemas.TopicCrawlControl: stagemain.KeyValue(l.crawls.Take)},
 		Metrics: []prometheus.Collector{l.metrics()},
-		Run:     stagemain.Batched(stream.Batched{MaxRecords: settings.BatchRows, Flush: settings.Flush, Handle: l.load}),
+		Run:     stagemain.Batched(runner.Batched{MaxRecords: settings.BatchRows, Flush: settings.Flush, Handle: l.load}),
 		Close:   func() { _ = db.Close() },
 	}, nil
 }

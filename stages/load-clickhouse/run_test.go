@@ -16,6 +16,7 @@ import (
 	"forager/internal/platform/pipeline"
 	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
@@ -29,9 +30,9 @@ func TestStage(t *testing.T) {
 		topics[name] = pipeline.Topic{Partitions: 2, MaxMessageBytes: 4 << 20}
 	}
 	topics[schemas.TopicCrawlControl] = pipeline.Topic{Partitions: 1, MaxMessageBytes: 4 << 20}
-	kafka := broker.Config()
+	settings := broker.Config()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	client, err := stream.Dial(kafka, topics, log, nil)
+	client, err := kafka.Dial(settings, topics, log, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestStage(t *testing.T) {
 	dir, address := t.TempDir(), streamtest.FreeAddr(t)
 	cfg := pipeline.ClickHouse{URL: "http://" + address, Database: "forager", User: "default"}
 	env := &stagemain.Env{
-		Config: &pipeline.Config{Kafka: kafka, Topics: topics, ClickHouse: cfg,
+		Config: &pipeline.Config{Kafka: settings, Topics: topics, ClickHouse: cfg,
 			Stages: pipeline.Stages{LoadClickHouse: pipeline.LoadClickHouse{BatchRows: 50, Flush: 20 * time.Millisecond}}},
 		Stage: stage.Name, Log: log, Metrics: prometheus.NewRegistry(),
 	}

@@ -12,6 +12,7 @@ import (
 	"forager/internal/platform/objects"
 	"forager/internal/platform/segment"
 	"forager/internal/stream"
+	"forager/internal/stream/runner"
 	"forager/internal/web/scope"
 	"forager/internal/web/warc"
 	"forager/schemas"
@@ -28,9 +29,9 @@ type parser struct {
 	store  ranger
 }
 
-// stage returns the settings of stream.RunStateless.
-func (p *parser) stage(workers int) stream.Stateless {
-	return stream.Stateless{
+// stage returns the declaration of the stage.
+func (p *parser) stage(workers int) runner.Stateless {
+	return runner.Stateless{
 		Stage: name, Workers: workers,
 		Handle: p.handle, Poison: poison,
 	}

@@ -17,6 +17,7 @@ import (
 	"forager/internal/page/dom"
 	"forager/internal/platform/objects"
 	"forager/internal/stream"
+	"forager/internal/stream/runner"
 	"forager/internal/web/warc"
 	"forager/schemas"
 )
@@ -32,7 +33,7 @@ var id = schemas.RequestID("c", url, 1)
 // world is the stage and what it reads in addition to its input.
 type world struct {
 	parser *parser
-	stage  stream.Stateless
+	stage  runner.Stateless
 	// segment is the one object, fetched the record about the page in it.
 	segment []byte
 	fetched *schemas.PageFetched

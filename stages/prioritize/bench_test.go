@@ -12,13 +12,14 @@ import (
 	"forager/internal/frontier"
 	"forager/internal/stream"
 	"forager/internal/stream/state"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
 // BenchmarkVerdicts passes verdicts of pages with 60 links, 20 of them new, to a crawl whose state
 // is on disk, 16 a step, and commits every step. It reports the ratio to reading the records.
 func BenchmarkVerdicts(b *testing.B) {
-	store, err := stream.OpenStore(state.Options{Dir: b.TempDir(), Identity: "bench"})
+	store, err := stateful.OpenStore(state.Options{Dir: b.TempDir(), Identity: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func BenchmarkVerdicts(b *testing.B) {
 			offset++
 		}
 		b.StartTimer()
-		res, err := p.Step(b.Context(), stream.Work{Records: records, Now: now})
+		res, err := p.Step(b.Context(), stateful.Work{Records: records, Now: now})
 		if err == nil {
 			err = p.Acked(res.Outs, make([]stream.Position, len(res.Outs)))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -77,7 +78,7 @@ func (p *prioritizer) prepare(c *crawl, now time.Time) error {
 	if _, ok := p.parked[c.name]; ok {
 		return nil
 	}
-	return stream.Guard(c.name, func() error { return p.bringUp(c, now) })
+	return stateful.Guard(c.name, func() error { return p.bringUp(c, now) })
 }
 
 func (p *prioritizer) bringUp(c *crawl, now time.Time) error {

@@ -55,6 +55,6 @@
 // crawl that fails by itself is parked, with its records, until its control record has a newer revision
 // (docs/decisions/0033).
 //
-// Running it twice is safe: see stream.Owner. Verdicts count once, by request id; leaps and boundaries that are sent
+// Running it twice is safe: see stateful.Owner. Verdicts count once, by request id; leaps and boundaries that are sent
 // again are the same records.
 package main

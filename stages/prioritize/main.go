@@ -10,6 +10,7 @@ import (
 	"forager/internal/platform/stagemain"
 	"forager/internal/rank/apprentice"
 	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -46,11 +47,11 @@ func newLogic(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error)
 			schemas.TopicCrawlControl: book.control, schemas.TopicModelPublished: book.model, schemas.TopicHubRanked: book.hub,
 			schemas.TopicCrawlStatus: book.status,
 		},
-		Run: stagemain.Stateful(stream.Stateful{
+		Run: stagemain.Stateful(stateful.Stage{
 			Log: schemas.TopicFetchRequested, CacheBytes: conf.CacheBytes, MemTable: memTable(conf.FrontierBytes), Hits: true,
 			Notify: book.subscribe, Rest: rest,
 			Revision: func(crawl string) uint64 { return book.controls.Look(crawl).GetRevision() },
-			Open: func(partition int, epoch uint64, kv *stream.Store) (stream.Processor, error) {
+			Open: func(partition int, epoch uint64, kv *stateful.Store) (stateful.Processor, error) {
 				s := s
 				s.parked = kv.Parked()
 				return s.open(partition, epoch, kv)

@@ -14,6 +14,7 @@ import (
 	"forager/internal/platform/pipeline"
 	"forager/internal/platform/stagemain"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
@@ -29,7 +30,7 @@ func TestTheStageCrawls(t *testing.T) {
 	config.Kafka = broker.Config()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	client, err := stream.Dial(config.Kafka, config.Topics, slog.New(slog.DiscardHandler), nil)
+	client, err := kafka.Dial(config.Kafka, config.Topics, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"forager/internal/frontier"
 	"forager/internal/platform/disk"
 	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -40,7 +41,7 @@ type prioritizer struct {
 	log                   *slog.Logger
 
 	// parked are the crawls that are parked for a fault.
-	parked map[string]stream.ParkedCrawl
+	parked map[string]stateful.ParkedCrawl
 	// each is the memory of one shard, bytes.
 	each int
 	// crawls are the shards of crawls that the partition has, by unit.
@@ -85,7 +86,7 @@ type settings struct {
 	retryDelay   time.Duration
 	rescoreBatch int
 	disk         watch
-	parked       map[string]stream.ParkedCrawl
+	parked       map[string]stateful.ParkedCrawl
 	memory       *memory // nil = one of the default's size for each partition
 	log          *slog.Logger
 }
@@ -208,45 +209,45 @@ func (p *prioritizer) Recover(r stream.Record) error {
 }
 
 // Step applies records, and then lets every crawl score again and dispatch.
-func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, error) {
+func (p *prioritizer) Step(_ context.Context, w stateful.Work) (stateful.Result, error) {
 	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next, room: p.disk.Look(w.Now)}
 	if p.read != p.book.version() {
 		if err := p.readBook(w.Now); err != nil {
-			return stream.Result{}, err
+			return stateful.Result{}, err
 		}
 	}
 	for _, name := range p.order {
 		if c := p.crawls[name]; !c.retryAt.IsZero() && !w.Now.Before(c.retryAt) {
 			if err := p.prepare(c, w.Now); err != nil {
-				return stream.Result{}, err
+				return stateful.Result{}, err
 			}
 		}
 	}
 	if p.restored != p.read {
 		if err := s.each(s.restore); err != nil {
-			return stream.Result{}, err
+			return stateful.Result{}, err
 		}
 		p.restored = p.read
 	}
 	if err := s.each(s.speak); err != nil {
-		return stream.Result{}, err
+		return stateful.Result{}, err
 	}
 	if err := s.each(s.unpark); err != nil {
-		return stream.Result{}, err
+		return stateful.Result{}, err
 	}
 	records := decodeAll(w.Records)
 	if err := s.prepare(records); err != nil {
-		return stream.Result{}, err
+		return stateful.Result{}, err
 	}
 	for i, r := range w.Records {
 		if err := s.take(r, records[i]); err != nil {
-			return stream.Result{}, err
+			return stateful.Result{}, err
 		}
 	}
 	for i := range p.order {
 		c := p.crawls[p.order[(i+p.turn)%len(p.order)]]
-		if err := stream.Guard(c.name, func() error { return s.decide(c) }); err != nil {
-			return stream.Result{}, err
+		if err := stateful.Guard(c.name, func() error { return s.decide(c) }); err != nil {
+			return stateful.Result{}, err
 		}
 	}
 	p.turn++
@@ -258,10 +259,10 @@ func (p *prioritizer) Step(_ context.Context, w stream.Work) (stream.Result, err
 		return s.close(c)
 	})
 	if err != nil {
-		return stream.Result{}, err
+		return stateful.Result{}, err
 	}
 	p.next = w.Next
-	return stream.Result{Outs: s.outs, Statuses: s.statuses, Wake: s.wake, Look: s.look}, nil
+	return stateful.Result{Outs: s.outs, Statuses: s.statuses, Wake: s.wake, Look: s.look}, nil
 }
 
 // Acked notes the offsets of the records of each crawl.

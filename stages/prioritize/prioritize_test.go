@@ -19,6 +19,7 @@ import (
 	"forager/internal/frontier"
 	"forager/internal/stream"
 	"forager/internal/stream/state"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -26,7 +27,7 @@ import (
 type desk struct {
 	t       testing.TB
 	conf    settings
-	store   *stream.Store
+	store   *stateful.Store
 	p       *prioritizer
 	now     time.Time
 	objects map[string]string
@@ -45,9 +46,9 @@ type desk struct {
 }
 
 // newStore is an empty Store of a partition, on a file system in memory.
-func newStore(t testing.TB) *stream.Store {
+func newStore(t testing.TB) *stateful.Store {
 	t.Helper()
-	s, err := stream.OpenStore(state.Options{Dir: "state", Identity: identity, FS: vfs.NewMem()})
+	s, err := stateful.OpenStore(state.Options{Dir: "state", Identity: identity, FS: vfs.NewMem()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func (d *desk) step(records ...stream.Record) { d.t.Helper(); d.work(false, reco
 
 func (d *desk) work(replaying bool, records ...stream.Record) {
 	d.t.Helper()
-	res, err := d.p.Step(d.t.Context(), stream.Work{Records: records, Now: d.now, Replaying: replaying})
+	res, err := d.p.Step(d.t.Context(), stateful.Work{Records: records, Now: d.now, Replaying: replaying})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -1039,7 +1040,7 @@ func TestACrawlLeftAsideWaitsAndTheOthersGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	dispatched := d.status("c").GetDispatched()
-	d.conf.parked = map[string]stream.ParkedCrawl{"c": {Cause: "panic: no such place\ngoroutine 1"}}
+	d.conf.parked = map[string]stateful.ParkedCrawl{"c": {Cause: "panic: no such place\ngoroutine 1"}}
 	d.open()
 	d.step(d.record(delivered(requests[0], page+"3")), d.record(seedsOf("d", page+"9")))
 	if got := d.urls(); len(got) != 1 || got[0] != page+"9" {

@@ -19,8 +19,8 @@ import (
 	"forager/internal/platform/process"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
-	"forager/internal/stream"
 	"forager/internal/stream/state"
+	"forager/internal/stream/stateful"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -112,7 +112,7 @@ type growth struct {
 	dir     string
 	memory  budget
 	cache   *state.Cache
-	store   *stream.Store
+	store   *stateful.Store
 	shard   *frontier.Shard
 	web     *madeUp
 	now     time.Time
@@ -134,7 +134,7 @@ func newGrowth(b *testing.B, memory budget, wildcard bool) *growth {
 		c.ranker = cmp.Or(os.Getenv(rankerVar), "mixture")
 	}
 	var err error
-	if c.store, err = stream.OpenStore(state.Options{
+	if c.store, err = stateful.OpenStore(state.Options{
 		Dir: c.dir, Identity: "bench", Cache: c.cache, MemTable: memTable(memory.frontier), Hits: true,
 	}); err != nil {
 		b.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -27,9 +28,9 @@ func TestSimulationOfShards(t *testing.T) {
 }
 
 // peerRules break the protocol between shards: each changes a step and its result.
-var peerRules = map[string]func(p *prioritizer, w *stream.Work) func(*stream.Result){
+var peerRules = map[string]func(p *prioritizer, w *stateful.Work) func(*stateful.Result){
 	// A lease is obeyed whichever owner gave it, so a former owner still gives some.
-	"old leases obeyed": func(p *prioritizer, w *stream.Work) func(*stream.Result) {
+	"old leases obeyed": func(p *prioritizer, w *stateful.Work) func(*stateful.Result) {
 		for _, r := range w.Records {
 			found, err := decode(r)
 			rec, note := found.(schemas.PeerNote)
@@ -49,7 +50,7 @@ var peerRules = map[string]func(p *prioritizer, w *stream.Work) func(*stream.Res
 		return nil
 	},
 	// Links that another shard sent are applied each time they come.
-	"links count twice": func(p *prioritizer, w *stream.Work) func(*stream.Result) {
+	"links count twice": func(p *prioritizer, w *stateful.Work) func(*stateful.Result) {
 		for i, r := range w.Records {
 			found, err := decode(r)
 			if err != nil {
@@ -69,10 +70,10 @@ var peerRules = map[string]func(p *prioritizer, w *stream.Work) func(*stream.Res
 
 type meddler struct {
 	*prioritizer
-	rule func(*prioritizer, *stream.Work) func(*stream.Result)
+	rule func(*prioritizer, *stateful.Work) func(*stateful.Result)
 }
 
-func (m meddler) Step(ctx context.Context, w stream.Work) (stream.Result, error) {
+func (m meddler) Step(ctx context.Context, w stateful.Work) (stateful.Result, error) {
 	w.Records = slices.Clone(w.Records)
 	behind := m.rule(m.prioritizer, &w)
 	r, err := m.prioritizer.Step(ctx, w)
@@ -86,7 +87,7 @@ func (m meddler) Step(ctx context.Context, w stream.Work) (stream.Result, error)
 type pair struct {
 	t     *testing.T
 	conf  settings
-	store *stream.Store
+	store *stateful.Store
 	p     *prioritizer
 	epoch uint64
 	now   time.Time
@@ -142,7 +143,7 @@ func (c *pair) record(rec *schemas.LinkFound) {
 func (c *pair) step() {
 	c.t.Helper()
 	c.now = c.now.Add(time.Second)
-	w := stream.Work{Records: c.inbox, Now: c.now, Next: c.next + int64(len(c.inbox))}
+	w := stateful.Work{Records: c.inbox, Now: c.now, Next: c.next + int64(len(c.inbox))}
 	c.next, c.inbox = w.Next, nil
 	r, err := c.p.Step(c.t.Context(), w)
 	if err != nil {

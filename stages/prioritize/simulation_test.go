@@ -19,6 +19,7 @@ import (
 
 	"forager/internal/stream"
 	"forager/internal/stream/crashtest"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -67,7 +68,7 @@ var follows = [...]struct {
 	{schemas.TopicCrawlStatus, (*book).status},
 }
 
-// restEvery is the longest pause of an owner (RunStateful).
+// restEvery is the longest pause of an owner (package stateful).
 const restEvery = 10 * time.Minute
 
 const identity = "prioritize link.found"
@@ -109,10 +110,10 @@ func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
 			retryDelay: 30 * time.Second, rescoreBatch: 3, disk: simDisk{s}, memory: newMemory(20_000), log: slog.New(slog.DiscardHandler),
 		}
 		m := &mutant{Process: p, rule: s.rule}
-		owner := stream.NewOwner(stream.OwnerOptions{
+		owner := stateful.NewOwner(stateful.OwnerOptions{
 			Stage: name, Input: schemas.TopicLinkFound, Partition: o.partition, Log: schemas.TopicFetchRequested,
 			Broker: m, Store: store, Failpoint: p.Pass,
-			Open: func(epoch uint64) (stream.Processor, error) {
+			Open: func(epoch uint64) (stateful.Processor, error) {
 				processor, err := conf.open(o.partition, epoch, store)
 				switch {
 				case err != nil:
@@ -449,7 +450,7 @@ func (s *simulation) turn() error {
 		for n := 1 + s.Rand.IntN(12); n > 0 && o.Run(); n-- {
 		}
 		if o.Done() && o.Err != nil {
-			if !errors.Is(o.Err, stream.ErrSuperseded) {
+			if !errors.Is(o.Err, stateful.ErrSuperseded) {
 				return fmt.Errorf("%s: %w", o.Name, o.Err)
 			}
 			s.audit.seen["owners that were superseded"]++

@@ -10,6 +10,7 @@ import (
 	"forager/internal/crawl/controls"
 	"forager/internal/platform/disk"
 	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -37,7 +38,7 @@ func (s *step) wakeAt(at time.Time) {
 func (s *step) each(f func(*crawl) error) error {
 	for _, name := range s.order {
 		c := s.crawls[name]
-		if err := stream.Guard(c.name, func() error { return f(c) }); err != nil {
+		if err := stateful.Guard(c.name, func() error { return f(c) }); err != nil {
 			return err
 		}
 	}
@@ -57,7 +58,7 @@ func (s *step) prepare(records []decoded) error {
 		}
 	}
 	for c, recs := range recs {
-		if err := stream.Guard(c.name, func() error { return c.shard.Prepare(recs) }); err != nil {
+		if err := stateful.Guard(c.name, func() error { return c.shard.Prepare(recs) }); err != nil {
 			return err
 		}
 	}
@@ -92,7 +93,7 @@ func (s *step) take(r stream.Record, d decoded) error {
 		c.dirty = true
 		return c.records.put(r)
 	}
-	return stream.GuardRecord(c.name, &r, func() error { return s.apply(c, r, found, err) })
+	return stateful.GuardRecord(c.name, &r, func() error { return s.apply(c, r, found, err) })
 }
 
 // apply applies a record; cause is why it had to be made from the record's headers, or nil.
@@ -274,7 +275,7 @@ func (s *step) close(c *crawl) error {
 }
 
 // reportParked repeats the last status of a crawl that is parked for a fault, with the cause.
-func (s *step) reportParked(c *crawl, why stream.ParkedCrawl) error {
+func (s *step) reportParked(c *crawl, why stateful.ParkedCrawl) error {
 	st, err := s.book.lastStatus(unit(c.name, c.number))
 	if err != nil {
 		return err

@@ -20,7 +20,6 @@ import (
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
-	"forager/internal/stream"
 	"forager/internal/stream/state"
 	"forager/schemas"
 )
@@ -138,7 +137,7 @@ func (a *Audition) run(ctx context.Context) (*audit.Result, error) {
 	defer remove()
 	cache := state.NewCache(verifyCache)
 	defer cache.Close()
-	store, err := stream.OpenStore(state.Options{Dir: dir, Identity: "verify " + a.Crawl, Cache: cache, MemTable: verifyBuffer})
+	store, err := state.Open(state.Options{Dir: dir, Identity: "verify " + a.Crawl, Cache: cache, MemTable: verifyBuffer})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +152,7 @@ const (
 )
 
 // scratch is a store without marks.
-type scratch struct{ *stream.Store }
+type scratch struct{ *state.Store }
 
 func (s scratch) Commit() error { return s.Store.Commit(state.Marks{}) }
 

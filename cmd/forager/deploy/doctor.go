@@ -13,7 +13,7 @@ import (
 	"forager/internal/platform/disk"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
-	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 )
 
 // DoctorCommand is the command "forager doctor".
@@ -142,8 +142,8 @@ func checkDisk(cfg *pipeline.Config) (detail string, err error) {
 	return fmt.Sprintf("%s has %s free, crawls pause below %s", space.Dir, disk.Bytes(space.Free), disk.Bytes(space.Need)), nil
 }
 
-func checkTopics(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) ([]stream.TopicState, error) {
-	c, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
+func checkTopics(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) ([]kafka.TopicState, error) {
+	c, err := kafka.Dial(cfg.Kafka, cfg.Topics, log, nil)
 	if err != nil {
 		return nil, err
 	}

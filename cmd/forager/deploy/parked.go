@@ -10,6 +10,7 @@ import (
 
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 	"forager/schemas"
 )
 
@@ -35,7 +36,7 @@ func (p parkedCrawl) String() string {
 }
 
 // parkedCrawls lists the parked crawls.
-func parkedCrawls(ctx context.Context, client *stream.Client) (list []parkedCrawl, err error) {
+func parkedCrawls(ctx context.Context, client *kafka.Client) (list []parkedCrawl, err error) {
 	for _, s := range parkingStages {
 		parked, err := client.Parked(ctx, s.stage, s.topic)
 		if err != nil {
@@ -49,13 +50,13 @@ func parkedCrawls(ctx context.Context, client *stream.Client) (list []parkedCraw
 }
 
 // LeftAside reports whether a stage has parked the crawl after a fault.
-func LeftAside(ctx context.Context, client *stream.Client, crawl string) (bool, error) {
+func LeftAside(ctx context.Context, client *kafka.Client, crawl string) (bool, error) {
 	list, err := parkedCrawls(ctx, client)
 	return slices.ContainsFunc(list, func(p parkedCrawl) bool { return p.Unit == crawl && p.Object == "" }), err
 }
 
 // ParkedNotes returns the notes on a parked crawl for its report.
-func ParkedNotes(ctx context.Context, client *stream.Client, crawl string) (notes []string, err error) {
+func ParkedNotes(ctx context.Context, client *kafka.Client, crawl string) (notes []string, err error) {
 	list, err := parkedCrawls(ctx, client)
 	for _, p := range list {
 		if p.Unit == crawl {
@@ -67,7 +68,7 @@ func ParkedNotes(ctx context.Context, client *stream.Client, crawl string) (note
 
 // checkParked is an error that names the parked crawls.
 func checkParked(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) (err error) {
-	client, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
+	client, err := kafka.Dial(cfg.Kafka, cfg.Topics, log, nil)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"forager/cmd/internal/cli"
-	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 )
 
 // ReloadCommand is the command "forager reload".
@@ -30,7 +30,7 @@ func (c *ReloadCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	client, err := stream.Dial(cfg.Kafka, cfg.Topics, s.Log, nil)
+	client, err := kafka.Dial(cfg.Kafka, cfg.Topics, s.Log, nil)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *ReloadCommand) Run(s *cli.Session) error {
 	defer cancel()
 	records, err := client.Rewind(ctx, "load-clickhouse")
 	switch {
-	case errors.Is(err, stream.ErrRuns):
+	case errors.Is(err, kafka.ErrRuns):
 		return fmt.Errorf("load-clickhouse runs, or was killed within the last %s; stop all stages first (forager down, forager up --parts)", cfg.Kafka.SessionTimeout)
 	case err != nil:
 		return err

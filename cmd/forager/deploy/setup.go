@@ -12,7 +12,7 @@ import (
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
-	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 )
 
 // SetupCommand is the command "forager setup".
@@ -46,7 +46,7 @@ func (c *SetupCommand) Run(s *cli.Session) error {
 
 // SetUp creates what is missing in Kafka, S3 and ClickHouse and fails if something that exists differs from the configuration.
 func SetUp(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) error {
-	c, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
+	c, err := kafka.Dial(cfg.Kafka, cfg.Topics, log, nil)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 	"forager/schemas"
 )
 
@@ -30,7 +31,7 @@ func (u unreadableRecord) Error() string {
 }
 
 // unreadable reads the followed topics and returns the unreadable records that no newer record of their key replaced.
-func unreadable(ctx context.Context, client *stream.Client) (list []unreadableRecord, err error) {
+func unreadable(ctx context.Context, client *kafka.Client) (list []unreadableRecord, err error) {
 	for _, topic := range followedTopics {
 		first, end, err := client.Offsets(ctx, topic, 0)
 		if err != nil {
@@ -71,7 +72,7 @@ func unreadable(ctx context.Context, client *stream.Client) (list []unreadableRe
 }
 
 // repairUnreadable writes the newest readable record of each key again, or removes the key if there is none.
-func repairUnreadable(ctx context.Context, client *stream.Client, list []unreadableRecord) error {
+func repairUnreadable(ctx context.Context, client *kafka.Client, list []unreadableRecord) error {
 	outs := make([]stream.Out, len(list))
 	for i, u := range list {
 		outs[i] = stream.Out{Topic: u.topic, Partition: -1, Key: []byte(u.key), Headers: map[string]string{schemas.HeaderVersion: strconv.Itoa(schemas.Version)}}
@@ -85,7 +86,7 @@ func repairUnreadable(ctx context.Context, client *stream.Client, list []unreada
 
 // checkRecords reports records of followed topics that cannot be read, and replaces or removes them if repair is set.
 func checkRecords(ctx context.Context, cfg *pipeline.Config, log *slog.Logger, repair bool) (detail string, err error) {
-	client, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
+	client, err := kafka.Dial(cfg.Kafka, cfg.Topics, log, nil)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 	"forager/internal/stream/streamtest"
 	"forager/schemas"
 )
@@ -25,7 +26,7 @@ func TestUnreadableRecordsAreNamedAndRepaired(t *testing.T) {
 		cfg.Topics[topic] = pipeline.Topic{Partitions: 1, Compact: true, MaxMessageBytes: 1 << 20}
 	}
 	log := slog.New(slog.DiscardHandler)
-	client, err := stream.Dial(cfg.Kafka, cfg.Topics, log, nil)
+	client, err := kafka.Dial(cfg.Kafka, cfg.Topics, log, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"forager/internal/platform/archive"
 	"forager/internal/platform/objects"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 )
 
 // History is a source of past records.
@@ -21,10 +22,10 @@ type History interface {
 }
 
 // TopicHistory is the records that the topics retain.
-type TopicHistory struct{ client *stream.Client }
+type TopicHistory struct{ client *kafka.Client }
 
 // NewTopicHistory returns the records that the topics retain.
-func NewTopicHistory(client *stream.Client) TopicHistory { return TopicHistory{client} }
+func NewTopicHistory(client *kafka.Client) TopicHistory { return TopicHistory{client} }
 
 func (h TopicHistory) Name() string { return "topic" }
 

@@ -16,12 +16,13 @@ import (
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 	"forager/schemas"
 )
 
 // Topics are the compacted topics, read to their end and followed: which crawls exist, their state, and the published models.
 type Topics struct {
-	Client   *stream.Client
+	Client   *kafka.Client
 	Mu       sync.Mutex
 	Controls *controls.Cache
 	// Statuses by crawl and shard; models by version.
@@ -31,13 +32,13 @@ type Topics struct {
 	Critics, guides, Backlinks map[string]*schemas.ModelPublished
 	// Next is the offset after the last record read, by topic.
 	Next      map[string]int64
-	followers []*stream.Follower
+	followers []*kafka.Follower
 }
 
 // OpenTopics connects to the broker and reads the compacted topics to their end. Unlike a stage it does not wait
 // for a broker that is down: it returns an error with the remedy.
 func OpenTopics(ctx context.Context, s *Session, cfg *pipeline.Config) (*Topics, error) {
-	client, err := stream.Dial(cfg.Kafka, cfg.Topics, s.Log, nil)
+	client, err := kafka.Dial(cfg.Kafka, cfg.Topics, s.Log, nil)
 	if err != nil {
 		return nil, err
 	}

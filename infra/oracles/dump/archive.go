@@ -25,6 +25,7 @@ import (
 	"forager/internal/platform/pipeline"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 	"forager/internal/web/weburl"
 	"forager/schemas"
 	"forager/schemas/column"
@@ -283,7 +284,7 @@ func copyArchive(ctx context.Context, config, folder string) (*archiveDump, erro
 	if err != nil {
 		return nil, err
 	}
-	client, err := stream.Dial(cfg.Kafka, cfg.Topics, slog.New(slog.NewTextHandler(os.Stderr, nil)), nil)
+	client, err := kafka.Dial(cfg.Kafka, cfg.Topics, slog.New(slog.NewTextHandler(os.Stderr, nil)), nil)
 	if err != nil {
 		return nil, err
 	}

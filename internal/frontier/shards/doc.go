@@ -25,7 +25,7 @@
 //
 // A shard's lease follows from its input and survives with it. A report must be true for every later owner of the
 // shard, too: it describes the end of a step after which no newer owner had claimed the partition
-// (stream.Result.Look). A later owner reads the same records and recovers the same dispatches before it dispatches
+// (stateful.Result.Look). A later owner reads the same records and recovers the same dispatches before it dispatches
 // anything (docs/decisions/0110).
 //
 // # The end

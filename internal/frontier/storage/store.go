@@ -1,7 +1,7 @@
 package storage
 
 // Store is an ordered map of byte strings, which holds all state of a Shard.
-// stream.Store (Pebble) and NewMemory implement it.
+// stateful.Store (Pebble) and NewMemory implement it.
 //
 // Slices returned by Get and passed by Scan belong to the store, are valid until the next call, and
 // must not be changed; Set and Delete copy their arguments. The function passed to Scan must not

@@ -10,7 +10,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Metrics of package stream from which the probes are made, so that probes and Prometheus agree.
+// Metrics of package stream/metrics from which the probes are made, so that probes and Prometheus agree.
 const (
 	readyMetric = "forager_stage_ready"
 	busyMetric  = "forager_stage_busy_seconds"

@@ -8,6 +8,9 @@ import (
 
 	"forager/internal/platform/objects"
 	"forager/internal/stream"
+	"forager/internal/stream/kafka"
+	"forager/internal/stream/runner"
+	"forager/internal/stream/stateful"
 )
 
 // Stage declares a stage: what it reads and writes, and how it is made.
@@ -27,7 +30,7 @@ type Stage struct {
 
 // Logic is what a stage does with its records.
 type Logic struct {
-	// Follow has a function for each of Stage.Follows. Errors are those of stream.Client.Follow.
+	// Follow has a function for each of Stage.Follows. Errors are those of kafka.Client.Follow.
 	Follow map[string]func(stream.Record) error
 	// Metrics are registered.
 	Metrics []prometheus.Collector
@@ -41,7 +44,7 @@ type Logic struct {
 type Runner func(ctx context.Context, s *Stage, env *Env) error
 
 // Stateless runs a stage without state. The declaration has its name and inputs, here and below.
-func Stateless(x stream.Stateless) Runner {
+func Stateless(x runner.Stateless) Runner {
 	return func(ctx context.Context, s *Stage, env *Env) error {
 		x.Stage, x.Inputs = s.Name, s.Inputs
 		return x.Run(ctx, env.Kafka)
@@ -49,7 +52,7 @@ func Stateless(x stream.Stateless) Runner {
 }
 
 // Stateful runs a stage with a store for each partition of its only input, below the state directory.
-func Stateful(x stream.Stateful) Runner {
+func Stateful(x stateful.Stage) Runner {
 	return func(ctx context.Context, s *Stage, env *Env) error {
 		x.Stage, x.Input = s.Name, s.Inputs[0]
 		return x.Run(ctx, env.Kafka, env.StateDir)
@@ -57,7 +60,7 @@ func Stateful(x stream.Stateful) Runner {
 }
 
 // Batched runs a stage that handles records in batches.
-func Batched(x stream.Batched) Runner {
+func Batched(x runner.Batched) Runner {
 	return func(ctx context.Context, s *Stage, env *Env) error {
 		x.Stage, x.Inputs = s.Name, s.Inputs
 		return x.Run(ctx, env.Kafka)
@@ -65,7 +68,7 @@ func Batched(x stream.Batched) Runner {
 }
 
 // Unordered runs a stage that handles the records of its only input in any order.
-func Unordered(x stream.Unordered) Runner {
+func Unordered(x runner.Unordered) Runner {
 	return func(ctx context.Context, s *Stage, env *Env) error {
 		x.Stage, x.Input = s.Name, s.Inputs[0]
 		return x.Run(ctx, env.Kafka)
@@ -86,7 +89,7 @@ func (s Stage) Run(ctx context.Context, env *Env) error {
 			return err
 		}
 	}
-	if e.Kafka, err = stream.Dial(e.Config.Kafka, e.Config.Topics, e.Log, e.Metrics); err != nil {
+	if e.Kafka, err = kafka.Dial(e.Config.Kafka, e.Config.Topics, e.Log, e.Metrics); err != nil {
 		return err
 	}
 	defer e.Kafka.Close()

@@ -19,7 +19,7 @@ import (
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
 	"forager/internal/platform/process"
-	"forager/internal/stream"
+	"forager/internal/stream/kafka"
 )
 
 // Env is the environment of a stage.
@@ -37,7 +37,7 @@ type Env struct {
 	// exist yet.
 	StateDir string
 	// Kafka is the client of the broker, and Objects the store if the stage declares it. Run sets both.
-	Kafka   *stream.Client
+	Kafka   *kafka.Client
 	Objects *objects.Store
 }
 

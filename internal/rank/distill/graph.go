@@ -10,7 +10,7 @@ import (
 	"forager/schemas"
 )
 
-// Store is an ordered map of byte strings, implemented by stream.Store (Pebble) and frontier.NewMemory. Returned slices are
+// Store is an ordered map of byte strings, implemented by stateful.Store (Pebble) and frontier.NewMemory. Returned slices are
 // valid until the next call, and the function given to Scan must not call the store.
 type Store interface {
 	Get(key []byte) (value []byte, ok bool, err error)

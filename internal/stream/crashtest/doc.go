@@ -12,5 +12,5 @@
 //
 // A crash keeps exactly the commits that were synced, and the seed decides which ones are. Pebble writes its log in the
 // background, so any other choice would depend on the machine and a seed could not be repeated. Losses of other parts of
-// the log are tested with stream.Store itself.
+// the log are tested with state.Store itself.
 package crashtest

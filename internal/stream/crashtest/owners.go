@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 )
 
 // Owners are successive and concurrent owners of one partition. Each starts in a state directory that another has left,
@@ -17,7 +17,7 @@ type Owners struct {
 	// Input is a topic of one partition.
 	Input string
 	// Open returns the Processor of an owner.
-	Open func(s *stream.Store) (stream.Processor, error)
+	Open func(s *stateful.Store) (stateful.Processor, error)
 
 	all  []*owner
 	dirs []*Dir
@@ -32,7 +32,7 @@ type owner struct {
 	wake time.Time
 }
 
-// News signals the owners a change outside of the input, as stream.Stateful.Notify does.
+// News signals the owners a change outside of the input, as stateful.Stage.Notify does.
 func (o *Owners) News() { o.news++ }
 
 // Alive returns the number of owners that are neither killed nor ended.
@@ -67,9 +67,9 @@ func (o *Owners) own(x *owner, p *Process) error {
 	if err != nil {
 		return err
 	}
-	by := stream.NewOwner(stream.OwnerOptions{
+	by := stateful.NewOwner(stateful.OwnerOptions{
 		Stage: o.Stage, Input: o.Input, Broker: p, Store: s, Failpoint: p.Pass,
-		Open: func(uint64) (stream.Processor, error) { return o.Open(s) },
+		Open: func(uint64) (stateful.Processor, error) { return o.Open(s) },
 	})
 	if err := by.Start(context.Background(), w.Now); err != nil {
 		return err

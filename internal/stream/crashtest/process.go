@@ -9,6 +9,7 @@ import (
 
 	"forager/internal/stream"
 	"forager/internal/stream/state"
+	"forager/internal/stream/stateful"
 )
 
 // Dir is a state directory. It outlives the processes that use it, one at a time.
@@ -24,7 +25,7 @@ func NewDir(name string) *Dir { return &Dir{Name: name, fs: vfs.NewCrashableMem(
 // Free reports whether no process uses the directory.
 func (d *Dir) Free() bool { return !d.used }
 
-// Process is a program that runs step by step. It implements stream.Broker on the broker of its
+// Process is a program that runs step by step. It implements stateful.Broker on the broker of its
 // World.
 type Process struct {
 	World *World
@@ -33,7 +34,7 @@ type Process struct {
 	Err error
 
 	dir   *Dir
-	store *stream.Store
+	store *stateful.Store
 	point string
 	done  bool
 	dying bool
@@ -53,7 +54,7 @@ type lane struct {
 	sent      int
 }
 
-var _ stream.Broker = (*Process)(nil)
+var _ stateful.Broker = (*Process)(nil)
 
 type killed struct{}
 
@@ -135,11 +136,11 @@ func (p *Process) Pass(point string) {
 }
 
 // OpenStore opens the Store in the process's directory.
-func (p *Process) OpenStore(identity string) (*stream.Store, error) {
+func (p *Process) OpenStore(identity string) (*stateful.Store, error) {
 	if p.store != nil {
 		return nil, errors.New("crashtest: the store is open")
 	}
-	s, err := stream.OpenStore(state.Options{
+	s, err := stateful.OpenStore(state.Options{
 		Dir: "state", Identity: identity, FS: p.dir.fs, MemTable: 256 << 10,
 		Sync: func() bool { return p.World.Chance(p.World.faults.Sync) },
 	})
@@ -161,10 +162,7 @@ func (p *Process) Produce(_ context.Context, outs []stream.Out) ([]stream.Positi
 	p.sending = p.sending[:0]
 	defer func() { p.sending = nil }()
 	for i, out := range outs {
-		partition := out.Partition
-		if partition < 0 {
-			partition = stream.PartitionOf(out.Key, len(w.topics[out.Topic]))
-		}
+		partition := out.PartitionOf(len(w.topics[out.Topic]))
 		l := p.lane(out.Topic, partition)
 		l.outs, l.index = append(l.outs, out), append(l.index, i)
 	}

@@ -71,10 +71,7 @@ func (w *World) Append(out stream.Out) stream.Position {
 	if !ok {
 		panic("crashtest: no topic " + out.Topic)
 	}
-	p := out.Partition
-	if p < 0 {
-		p = stream.PartitionOf(out.Key, len(partitions))
-	}
+	p := out.PartitionOf(len(partitions))
 	offset := int64(len(partitions[p]))
 	r := stream.Record{
 		Topic: out.Topic, Partition: p, Offset: offset,

@@ -22,8 +22,8 @@ type PatientFS struct {
 	Wait func(name string) (sleep func(cause error), over func())
 }
 
-// DiskFull reports whether an error is that of a full disk or an exceeded quota.
-func DiskFull(err error) bool {
+// diskFull reports whether an error is that of a full disk or an exceeded quota.
+func diskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
@@ -33,7 +33,7 @@ func (p *PatientFS) WhenSpace(name string, f func() error) error {
 	defer over()
 	for {
 		err := f()
-		if !DiskFull(err) {
+		if !diskFull(err) {
 			return err
 		}
 		sleep(err)

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"forager/internal/stream"
+
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable/block"
@@ -128,15 +130,6 @@ func NewCache(size int64) *Cache { return &Cache{pebble.NewCache(size)} }
 // Close releases the cache.
 func (c *Cache) Close() { c.cache.Unref() }
 
-// Error is a fault of the state that does not go away by itself: the directory is damaged or that of another state, or a key is not
-// valid. The process must stop.
-type Error struct{ err error }
-
-func (e *Error) Error() string { return e.err.Error() }
-func (e *Error) Unwrap() error { return e.err }
-
-func broken(err error) error { return &Error{err} }
-
 // ErrLocked reports that a directory's Store is open elsewhere: its previous owner, in this process
 // or another one of this machine, has not closed it yet.
 var ErrLocked = errors.New("the state directory is open elsewhere")
@@ -150,7 +143,7 @@ var (
 const storeVersion = "1"
 
 // Open opens the Store in a directory, which is created if it is missing. The error is
-// ErrLocked, or an Error if the directory belongs to another Identity or is damaged.
+// ErrLocked, or Broken (package stream) if the directory belongs to another Identity or is damaged.
 func Open(o Options) (*Store, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -159,7 +152,7 @@ func Open(o Options) (*Store, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if err := o.FS.MkdirAll(o.Dir, 0o755); err != nil {
-		return nil, broken(fmt.Errorf("state directory: %w", err))
+		return nil, stream.Broken(fmt.Errorf("state directory: %w", err))
 	}
 	lock, err := pebble.LockDirectory(o.Dir, o.FS)
 	if err != nil {
@@ -179,7 +172,7 @@ func Open(o Options) (*Store, error) {
 	db, err := pebble.Open(o.Dir, opts)
 	if err != nil {
 		reservation.release()
-		return nil, broken(fmt.Errorf("open state %s: %w (to rebuild it from the topics, delete the directory)", o.Dir, err))
+		return nil, stream.Broken(fmt.Errorf("open state %s: %w (to rebuild it from the topics, delete the directory)", o.Dir, err))
 	}
 	s := &Store{db: db, tx: newChanges(), sync: o.Sync, reservation: reservation}
 	if err := s.begin(o); err != nil {
@@ -248,14 +241,14 @@ func (s *Store) begin(o Options) error {
 		return fmt.Errorf("state %s: %w", o.Dir, err)
 	}
 	if found != identity {
-		return broken(fmt.Errorf("state %s is that of %q and not of %q: give the stage its own directory, or delete this one to rebuild it", o.Dir, found, identity))
+		return stream.Broken(fmt.Errorf("state %s is that of %q and not of %q: give the stage its own directory, or delete this one to rebuild it", o.Dir, found, identity))
 	}
 	if value, closer, err = s.db.Get(marksKey); err != nil {
 		return fmt.Errorf("state %s: marks: %w", o.Dir, err)
 	}
 	defer closer.Close()
 	if s.marks, err = parseMarks(string(value)); err != nil {
-		return broken(fmt.Errorf("state %s: %w", o.Dir, err))
+		return stream.Broken(fmt.Errorf("state %s: %w", o.Dir, err))
 	}
 	return nil
 }
@@ -474,7 +467,7 @@ func (s *Store) wait() error {
 	err := <-s.written
 	s.written = nil
 	if err != nil {
-		return broken(fmt.Errorf("state: commit: %w", err))
+		return stream.Broken(fmt.Errorf("state: commit: %w", err))
 	}
 	s.changing.Lock()
 	s.writing = nil
@@ -522,7 +515,7 @@ func (s *Store) Close() error {
 
 func checkKey(key []byte) error {
 	if len(key) == 0 || key[0] == 0 {
-		return broken(fmt.Errorf("state: key %x is empty or begins with a zero byte", key))
+		return stream.Broken(fmt.Errorf("state: key %x is empty or begins with a zero byte", key))
 	}
 	return nil
 }
@@ -604,7 +597,7 @@ func (s *Store) Own(key []byte, v any) error {
 	}
 	defer closer.Close()
 	if err := json.Unmarshal(value, v); err != nil {
-		return broken(fmt.Errorf("state: %q: %w", key[1:], err))
+		return stream.Broken(fmt.Errorf("state: %q: %w", key[1:], err))
 	}
 	return nil
 }

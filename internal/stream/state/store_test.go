@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"forager/internal/stream"
+
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sync/errgroup"
@@ -220,7 +222,7 @@ func TestStoreRefusesAnotherOwner(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Options{Dir: dir, Identity: "prioritize link.found/1"}); !errors.As(err, new(*Error)) {
+	if _, err := Open(Options{Dir: dir, Identity: "prioritize link.found/1"}); !stream.IsBroken(err) {
 		t.Errorf("another partition's state: %v, want broken", err)
 	}
 	s = openStore(t, Options{Dir: dir, Identity: "prioritize link.found/0"})
@@ -237,25 +239,25 @@ func TestStoreKeepsItsKeysToItself(t *testing.T) {
 	defer s.Close()
 	for _, key := range []string{"", "\x00marks"} {
 		k := []byte(key)
-		if err := s.Set(k, nil); !errors.As(err, new(*Error)) {
+		if err := s.Set(k, nil); !stream.IsBroken(err) {
 			t.Errorf("Set(%q): %v", key, err)
 		}
-		if _, _, err := s.Get(k); !errors.As(err, new(*Error)) {
+		if _, _, err := s.Get(k); !stream.IsBroken(err) {
 			t.Errorf("Get(%q): %v", key, err)
 		}
-		if err := s.Delete(k); !errors.As(err, new(*Error)) {
+		if err := s.Delete(k); !stream.IsBroken(err) {
 			t.Errorf("Delete(%q): %v", key, err)
 		}
-		if err := s.DeleteRange(k, []byte("z")); !errors.As(err, new(*Error)) {
+		if err := s.DeleteRange(k, []byte("z")); !stream.IsBroken(err) {
 			t.Errorf("DeleteRange(%q): %v", key, err)
 		}
-		if err := s.Scan(k, nil, nil); !errors.As(err, new(*Error)) {
+		if err := s.Scan(k, nil, nil); !stream.IsBroken(err) {
 			t.Errorf("Scan(%q): %v", key, err)
 		}
-		if err := s.ReadCommitted([][]byte{k}, nil); !errors.As(err, new(*Error)) {
+		if err := s.ReadCommitted([][]byte{k}, nil); !stream.IsBroken(err) {
 			t.Errorf("ReadCommitted(%q): %v", key, err)
 		}
-		if err := s.ScanCommitted(k, nil, nil); !errors.As(err, new(*Error)) {
+		if err := s.ScanCommitted(k, nil, nil); !stream.IsBroken(err) {
 			t.Errorf("ScanCommitted(%q): %v", key, err)
 		}
 	}

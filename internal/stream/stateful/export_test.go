@@ -1,0 +1,3 @@
+package stateful
+
+var PatientFS = patientFS

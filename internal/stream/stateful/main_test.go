@@ -1,0 +1,9 @@
+package stateful_test
+
+import (
+	"testing"
+
+	"forager/internal/stream/streamtest"
+)
+
+func TestMain(m *testing.M) { streamtest.Main(m) }
