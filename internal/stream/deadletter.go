@@ -16,7 +16,7 @@ import (
 const (
 	// A dead letter has a value up to maxLetterValue and an error text up to maxLetterError;
 	// headers of other programs are truncated too. Together they stay below dead.letter's 8 MiB.
-	MaxLetterValue   = 7 << 20
+	maxLetterValue   = 7 << 20
 	maxLetterError   = 16 << 10
 	maxLetterHeaders = 256 << 10
 )
@@ -32,9 +32,9 @@ func DeadLetter(stage string, r Record, cause error, tries int) (Out, error) {
 	if len(text) > maxLetterError {
 		text = strings.ToValidUTF8(text[:maxLetterError], "") + " …"
 	}
-	if n := len(r.Value); n > MaxLetterValue {
-		letter.Value = r.Value[:MaxLetterValue]
-		text += fmt.Sprintf(" (value of %d bytes cut to %d)", n, MaxLetterValue)
+	if n := len(r.Value); n > maxLetterValue {
+		letter.Value = r.Value[:maxLetterValue]
+		text += fmt.Sprintf(" (value of %d bytes cut to %d)", n, maxLetterValue)
 	}
 	if n := len(r.Key); n > maxLetterHeaders {
 		letter.Key = r.Key[:maxLetterHeaders]

@@ -1,5 +1,5 @@
 // Package stream has what the programs of a pipeline share that exchange records through Kafka: records and messages,
-// their headers, the epochs of a decision log, the classes of errors, and dead letters. It knows no broker. Below it are
+// their headers, the epochs of a decision log, the classes of errors, and dead letters. It uses no broker. Below it are
 //
 //   - kafka: the client of the cluster. It produces, reads, follows compacted topics, joins consumer groups, makes topics and
 //     measures the lag.

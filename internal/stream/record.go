@@ -117,4 +117,5 @@ func (r *Record) CheckVersion() error {
 // the reason.
 func (r *Record) Skipped() bool { return r.Headers[schemas.HeaderSkipped] != "" }
 
+// ErrNoVersion is the cause in the dead letter of a record of another program.
 var ErrNoVersion = errors.New("the record has no header " + strconv.Quote(schemas.HeaderVersion) + " with a schema version: no program of Forager wrote it")

@@ -100,7 +100,7 @@ func checkCopies(t *testing.T, w *streamtest.World, c *kafka.Client, stage, in, 
 
 func TestBrokerAwayInTheMiddle(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 2), w.Topic(t, "out", 2)
 	feeder, _ := w.Dial(t)
 	c, l := w.Dial(t)
@@ -144,7 +144,7 @@ func TestBrokerAwayInTheMiddle(t *testing.T) {
 func TestBrokerAwayAtStartAndStoppedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	b := streamtest.Embedded(t)
-	w := streamtest.NewWorld(t, b)
+	w := streamtest.NewWorld(b)
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	feeder, _ := w.Dial(t)
 	streamtest.Send(t, feeder, streamtest.Numbers(in, 0, 100))
@@ -176,7 +176,7 @@ func TestBrokerAwayAtStartAndStoppedInTheMiddle(t *testing.T) {
 func TestAnAbsentBrokerIsNamed(t *testing.T) {
 	t.Parallel()
 	b := streamtest.Embedded(t)
-	w := streamtest.NewWorld(t, b)
+	w := streamtest.NewWorld(b)
 	in, out := w.Topic(t, "in", 2), w.Topic(t, "out", 2)
 	c, l := w.Dial(t)
 	streamtest.Send(t, c, streamtest.Numbers(in, 0, 10))
@@ -217,7 +217,7 @@ func TestAnAbsentBrokerIsNamed(t *testing.T) {
 // unavailable reconnects at the first try that can succeed.
 func TestIdleConnectionsOfAnAbsentBrokerCostOneTry(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in := w.Topic(t, "in", 1)
 	c, _ := w.Dial(t)
 	feeder, _ := w.Dial(t)
@@ -319,7 +319,7 @@ func TestPassingFaultsOfTheBroker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := streamtest.Embedded(t)
-			w := streamtest.NewWorld(t, b)
+			w := streamtest.NewWorld(b)
 			in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 			c, _ := w.Dial(t)
 			var asked, failed atomic.Int64
@@ -368,7 +368,7 @@ func TestLastingFaultsOfTheBrokerAreBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := streamtest.Embedded(t)
-			w := streamtest.NewWorld(t, b)
+			w := streamtest.NewWorld(b)
 			in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 			c, _ := w.Dial(t)
 			streamtest.Send(t, c, streamtest.Numbers(in, 0, 3))
@@ -386,7 +386,7 @@ func TestLastingFaultsOfTheBrokerAreBroken(t *testing.T) {
 
 func TestOffsetsOutOfRangeAreBrokenAndSuggestARemedy(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	c, _ := w.Dial(t)
 	ctx := streamtest.Within(t, 60*time.Second)
@@ -403,7 +403,7 @@ func TestOffsetsOutOfRangeAreBrokenAndSuggestARemedy(t *testing.T) {
 		if !errors.As(err, &oe) || oe.Offset != k.at || oe.First != 40 || oe.End != 100 || !stream.IsBroken(err) {
 			t.Fatalf("%s: %v", k.stage, err)
 		}
-		for _, want := range []string{k.want, c.GroupName(k.stage), "--reset-offsets", fmt.Sprint(k.at), "[40, 100)"} {
+		for _, want := range []string{k.want, w.Broker.Config().Group + "." + k.stage, "--reset-offsets", fmt.Sprint(k.at), "[40, 100)"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %q does not say %q", k.stage, err, want)
 			}
@@ -432,7 +432,7 @@ func TestOffsetsOutOfRangeAreBrokenAndSuggestARemedy(t *testing.T) {
 // A stalled owner's commit comes after another generation has the partition.
 func TestACommitOfAnOlderGenerationIsRefused(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in := w.Topic(t, "in", 1)
 	ctx := streamtest.Within(t, 60*time.Second)
 	claims := make(chan *kafka.Claim, 2)
@@ -480,7 +480,7 @@ func TestACommitOfAnOlderGenerationIsRefused(t *testing.T) {
 // A step that does not return shows; a broker that is away does not.
 func TestHealthOfAStatelessStage(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	reg := prometheus.NewPedanticRegistry()
 	c, err := kafka.Dial(w.Broker.Config(), w.Topics, streamtest.Discard, reg)

@@ -23,7 +23,7 @@ func bulk(topic string, n, size int) []stream.Out {
 
 // BenchmarkProduce writes 1 KiB records into 4 partitions, 2,000 a call.
 func BenchmarkProduce(b *testing.B) {
-	w := streamtest.NewWorld(b, streamtest.Start(b))
+	w := streamtest.NewWorld(streamtest.Start(b))
 	topic := w.Topic(b, "bulk", 4)
 	c, _ := w.Dial(b)
 	outs := bulk(topic, 2000, 1024)
@@ -37,7 +37,7 @@ func BenchmarkProduce(b *testing.B) {
 
 // BenchmarkRead reads a partition of 1 KiB records from end to end.
 func BenchmarkRead(b *testing.B) {
-	w := streamtest.NewWorld(b, streamtest.Start(b))
+	w := streamtest.NewWorld(streamtest.Start(b))
 	topic := w.Topic(b, "bulk", 1)
 	c, _ := w.Dial(b)
 	const n = 40000
@@ -59,7 +59,7 @@ func BenchmarkRead(b *testing.B) {
 // BenchmarkHop is the time from the call of Produce, through a stage that sends a record on, to
 // a reader that sees it; the floor is the same way without the stage.
 func BenchmarkHop(b *testing.B) {
-	w := streamtest.NewWorld(b, streamtest.Start(b))
+	w := streamtest.NewWorld(streamtest.Start(b))
 	in, out := w.Topic(b, "in", 1), w.Topic(b, "out", 1)
 	c, _ := w.Dial(b)
 	seen := map[string]chan int64{in: make(chan int64, 1), out: make(chan int64, 1)}

@@ -21,7 +21,7 @@ import (
 
 func TestProduceReturnsPositionsAndReadGivesThemBack(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	topic := w.Topic(t, "numbers", 3)
 	c, _ := w.Dial(t)
 	ctx := streamtest.Within(t, 60*time.Second)
@@ -67,7 +67,7 @@ func TestProduceReturnsPositionsAndReadGivesThemBack(t *testing.T) {
 
 func TestProduceFromManyGoroutinesKeepsTheOrderOfEach(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	topic := w.Topic(t, "many", 2)
 	c, _ := w.Dial(t)
 	ctx := streamtest.Within(t, 60*time.Second)
@@ -108,7 +108,7 @@ func TestProduceFromManyGoroutinesKeepsTheOrderOfEach(t *testing.T) {
 
 func TestMessagesOfEverySizeTravel(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	large := w.Broker.Topic("large")
 	w.Topics[large] = pipeline.Topic{Partitions: 1, Retention: time.Hour, MaxMessageBytes: 8 << 20}
 	w.Setup(t)
@@ -148,7 +148,7 @@ func TestMessagesOfEverySizeTravel(t *testing.T) {
 
 func TestReadBounds(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	topic := w.Topic(t, "bounds", 1)
 	c, _ := w.Dial(t)
 	ctx := streamtest.Within(t, 60*time.Second)
@@ -189,7 +189,7 @@ func TestReadBounds(t *testing.T) {
 
 func TestReadRefusesAnUnknownVersion(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	topic := w.Topic(t, "versions", 1)
 	c, _ := w.Dial(t)
 	ctx := streamtest.Within(t, 60*time.Second)
@@ -205,7 +205,7 @@ func TestReadRefusesAnUnknownVersion(t *testing.T) {
 
 func TestWrongNumberOfPartitionsIsBroken(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	topic := w.Topic(t, "four", 4)
 	topics := map[string]pipeline.Topic{topic: {Partitions: 3}}
 	c, _ := streamtest.Dial(t, w.Broker.Config(), topics)
@@ -216,7 +216,7 @@ func TestWrongNumberOfPartitionsIsBroken(t *testing.T) {
 
 func TestWaitingForATopicEndsWhenItIsMade(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	topic := w.Broker.Topic("later")
 	w.Topics[topic] = pipeline.Topic{Partitions: 2, Retention: time.Hour, MaxMessageBytes: 1 << 20}
 	c, l := w.Dial(t)

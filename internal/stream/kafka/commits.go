@@ -19,8 +19,8 @@ type topicPartition struct {
 	partition int
 }
 
-// GroupName returns the name of the consumer group of a stage.
-func (c *cluster) GroupName(stage string) string { return c.cfg.Group + "." + stage }
+// groupName returns the name of the consumer group of a stage.
+func (c *cluster) groupName(stage string) string { return c.cfg.Group + "." + stage }
 
 // partitionsOf returns the numbers of the partitions of topics.
 func (c *cluster) partitionsOf(ctx context.Context, topics []string) (map[string][]int, error) {
@@ -68,7 +68,7 @@ func (a *admin) stageCommits(ctx context.Context, stage, topic string) ([]kafka.
 	if err != nil {
 		return nil, err
 	}
-	group, all := a.GroupName(stage), make([]kafka.OffsetFetchPartition, len(partitions[topic]))
+	group, all := a.groupName(stage), make([]kafka.OffsetFetchPartition, len(partitions[topic]))
 	err = a.retry(ctx, "the offsets of group "+group, func(ctx context.Context) error {
 		read, err := a.commits(ctx, group, partitions)
 		for p := range all {

@@ -6,6 +6,6 @@
 //   - makes and compares topics, and looks at the commits of groups: Setup, Check, Lag, Committed, Parked, Rewind
 //
 // While the broker is unavailable all of them wait with back-off; the wait is logged and shown by the metric
-// forager_stage_waiting. errors.go says which errors of a broker are temporary and which stop the process. It is the only
+// forager_stage_waiting. errors.go decides which errors of a broker are temporary and which stop the process. It is the only
 // user of kafka-go.
 package kafka

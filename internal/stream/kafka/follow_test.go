@@ -17,7 +17,7 @@ import (
 
 func TestFollowReadsToTheEndAndGoesOn(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	topic := w.Compacted(t, "control")
 	c, _ := w.Dial(t)
 	ctx := streamtest.Within(t, 60*time.Second)
@@ -73,7 +73,7 @@ func TestFollowReadsToTheEndAndGoesOn(t *testing.T) {
 
 func TestFollowerErrors(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	topic, in, out := w.Compacted(t, "control"), w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	ctx := streamtest.Within(t, 60*time.Second)
 	put := func(c *kafka.Client, version string) {
@@ -108,7 +108,7 @@ func TestFollowerErrors(t *testing.T) {
 // TestFollowSkipsWhatCannotBeRead: a record of another program costs its own key, and no stage.
 func TestFollowSkipsWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	topic, in, out := w.Compacted(t, "control"), w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	c, l := w.Dial(t)
 	put := func(key, value, version string) {
@@ -155,7 +155,7 @@ func TestFollowSkipsWhatCannotBeRead(t *testing.T) {
 
 func TestFollowEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	topic := w.Compacted(t, "control")
 	c, _ := w.Dial(t)
 	streamtest.Send(t, c, []stream.Out{{Topic: topic, Key: []byte("k")}})

@@ -166,7 +166,7 @@ func (c *Client) joinAndRun(ctx context.Context, stage string, topics []string, 
 			return err
 		}
 	}
-	name := c.GroupName(stage)
+	name := c.groupName(stage)
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: name, Brokers: c.cfg.Brokers, Dialer: c.dialer(), Topics: topics,
 		SessionTimeout: c.cfg.SessionTimeout,

@@ -45,7 +45,7 @@ func (a *admin) lag(ctx context.Context, stage string, topics []string, limit fu
 	if len(topics) == 0 {
 		return 0, nil
 	}
-	group := a.GroupName(stage)
+	group := a.groupName(stage)
 	partitions, err := a.partitionsOf(ctx, topics)
 	if err != nil {
 		return 0, err

@@ -16,7 +16,7 @@ var ErrRuns = errors.New("the stage runs")
 // Rewind resets the offsets of a stage's group, none of whose processes may run, to the beginning of its topics. It
 // returns the number of records that will be read again. It waits while the broker is unavailable.
 func (a *admin) Rewind(ctx context.Context, stage string) (records int64, err error) {
-	group := a.GroupName(stage)
+	group := a.groupName(stage)
 	for topic := range a.topics {
 		n, err := a.Partitions(ctx, topic)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"forager/internal/stream"
 )
 
-// Stage of a process, which runs one stage. Labels are bounded: topics, partitions, classes.
+// Stage has the metrics of a process, which runs one stage. Labels are bounded: topics, partitions, classes.
 type Stage struct {
 	health
 	In, Out, Poison, Void, Skipped *prometheus.CounterVec

@@ -64,7 +64,7 @@ func produced(t *testing.T, c *kafka.Client, topic string, partitions, n int) {
 
 func TestBatchesHoldManyRecordsInTheirOrder(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	a, b := w.Topic(t, "a", 2), w.Topic(t, "b", 1)
 	c, _ := w.Dial(t)
 	const n = 500
@@ -109,7 +109,7 @@ func TestBatchesHoldManyRecordsInTheirOrder(t *testing.T) {
 // TestRewoundStageReadsAgain: all that the topics hold comes once more, but not while the stage runs.
 func TestRewoundStageReadsAgain(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, other := w.Topic(t, "in", 2), w.Topic(t, "other", 1)
 	c, _ := w.Dial(t)
 	const n = 50
@@ -142,7 +142,7 @@ func TestRewoundStageReadsAgain(t *testing.T) {
 
 func TestBatchesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in := w.Topic(t, "in", 1)
 	c, _ := w.Dial(t)
 	var outs []stream.Out
@@ -173,7 +173,7 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 
 func TestBatchIsHalvedUntilThePoisonIsFound(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in := w.Topic(t, "in", 1)
 	c, _ := w.Dial(t)
 	outs := streamtest.Numbers(in, 0, 100)
@@ -231,7 +231,7 @@ func TestBatchIsHalvedUntilThePoisonIsFound(t *testing.T) {
 
 func TestBatchWaitsForWhatIsAway(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in := w.Topic(t, "in", 1)
 	c, _ := w.Dial(t)
 	produced(t, c, in, 1, 50)
@@ -276,7 +276,7 @@ func TestBatchWaitsForWhatIsAway(t *testing.T) {
 // batch that was left must not be overtaken by the next one's commit.
 func TestNoBatchPassesOneThatWasLeft(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in := w.Topic(t, "in", 2)
 	c, _ := w.Dial(t)
 	produced(t, c, in, 2, 400)
@@ -307,7 +307,7 @@ func TestNoBatchPassesOneThatWasLeft(t *testing.T) {
 
 func TestBrokenBatchStopsTheStage(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in := w.Topic(t, "in", 3)
 	c, _ := w.Dial(t)
 	produced(t, c, in, 3, 10)
@@ -353,7 +353,7 @@ func init() {
 func TestKilledBehindABatchNothingIsLost(t *testing.T) {
 	t.Parallel()
 	b := streamtest.Start(t)
-	w := streamtest.NewWorld(t, b)
+	w := streamtest.NewWorld(b)
 	in := w.Topic(t, "in", 2)
 	c, _ := w.Dial(t)
 	const n = 200

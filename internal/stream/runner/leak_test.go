@@ -16,7 +16,7 @@ import (
 // Not parallel: it looks at the goroutines of the whole process.
 func TestNothingStaysBehindAClosedClient(t *testing.T) {
 	b := streamtest.Start(t)
-	w := streamtest.NewWorld(t, b)
+	w := streamtest.NewWorld(b)
 	in, out, control := w.Topic(t, "in", 2), w.Topic(t, "out", 2), w.Compacted(t, "control")
 	before := goleak.IgnoreCurrent()
 	ctx := streamtest.Within(t, 60*time.Second)

@@ -14,7 +14,7 @@ import (
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	reg := prometheus.NewPedanticRegistry()
 	c, err := kafka.Dial(w.Broker.Config(), w.Topics, streamtest.Discard, reg)

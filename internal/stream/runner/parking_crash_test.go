@@ -59,7 +59,7 @@ func TestParkingSurvivesKill(t *testing.T) {
 
 func testParkingSurvivesKill(t *testing.T, rnd *rand.Rand) {
 	b := streamtest.Start(t)
-	w := streamtest.NewWorld(t, b)
+	w := streamtest.NewWorld(b)
 	in, out := w.Topic(t, "in", 2), w.Topic(t, "out", 2)
 	c, _ := w.Dial(t)
 	crawls := []string{"a", "b", "c", "d"}

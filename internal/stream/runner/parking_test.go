@@ -103,7 +103,7 @@ func verdicts(t testing.TB, c *kafka.Client, out, crawl string) (n int) {
 // object, a new owner reads it, and the crawl is resumed once the object is available.
 func TestAMissingObjectParksItsCrawlOnly(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 2), w.Topic(t, "out", 2)
 	c, _ := w.Dial(t)
 	const n = 100
@@ -177,7 +177,7 @@ func TestParkingWithMembersThatComeAndGo(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(seed, 7))
-			w := streamtest.NewWorld(t, streamtest.Start(t))
+			w := streamtest.NewWorld(streamtest.Start(t))
 			in, out := w.Topic(t, "in", 2), w.Topic(t, "out", 2)
 			c, _ := w.Dial(t)
 			crawls := []string{"a", "b", "c", "d"}

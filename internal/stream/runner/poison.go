@@ -37,8 +37,7 @@ func try(ctx context.Context, tries int, f func() ([]stream.Out, error)) (outs [
 func poisoned(stage string, poison func(stream.Record, error) ([]stream.Out, error), r stream.Record, cause error, tries int) ([]stream.Out, error) {
 	var outs []stream.Out
 	if poison != nil {
-		var err error
-		err = stream.Recovered(func() (err error) {
+		err := stream.Recovered(func() (err error) {
 			outs, err = poison(r, cause)
 			return err
 		})

@@ -25,7 +25,7 @@ import (
 
 func TestStatelessKeepsTheOrderThoughItWorksInParallel(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 3), w.Topic(t, "out", 3)
 	c, _ := w.Dial(t)
 	const n = 600
@@ -119,7 +119,7 @@ func init() {
 func TestKilledBetweenAcknowledgementAndCommitNothingIsLost(t *testing.T) {
 	t.Parallel()
 	b := streamtest.Start(t)
-	w := streamtest.NewWorld(t, b)
+	w := streamtest.NewWorld(b)
 	in, out := w.Topic(t, "in", 2), w.Topic(t, "out", 2)
 	c, _ := w.Dial(t)
 	const n = 400
@@ -156,7 +156,7 @@ func TestKilledBetweenAcknowledgementAndCommitNothingIsLost(t *testing.T) {
 
 func TestTwoMembersShareJoinAndLeave(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 4), w.Topic(t, "out", 4)
 	feeder, _ := w.Dial(t)
 	ctx := streamtest.Within(t, 90*time.Second)
@@ -249,7 +249,7 @@ func letters(t testing.TB, c *kafka.Client, topic string) []*schemas.DeadLetter 
 
 func TestPoison(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	c, l := w.Dial(t)
 	headers := map[string]string{schemas.HeaderVersion: "1", schemas.HeaderCrawl: "birds", schemas.HeaderURL: "http://a/"}
@@ -324,7 +324,7 @@ func TestPoison(t *testing.T) {
 
 func TestADeadLetterOfEightMebibytes(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in := w.Broker.Topic("in")
 	w.Topics[in] = pipeline.Topic{Partitions: 1, Retention: time.Hour, MaxMessageBytes: 12 << 20}
 	w.Setup(t)
@@ -338,14 +338,14 @@ func TestADeadLetterOfEightMebibytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ls := letters(t, c, in)
-	if len(ls) != 1 || len(ls[0].Value) != stream.MaxLetterValue || !strings.Contains(ls[0].Error, "cut") {
+	if len(ls) != 1 || len(ls[0].Value) != 7<<20 || !strings.Contains(ls[0].Error, "cut") {
 		t.Errorf("%d dead letters", len(ls))
 	}
 }
 
 func TestUnavailableIsWaitedForInOrder(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	c, l := w.Dial(t)
 	streamtest.Send(t, c, streamtest.Numbers(in, 0, 20))
@@ -382,7 +382,7 @@ func TestUnavailableIsWaitedForInOrder(t *testing.T) {
 
 func TestBrokenStopsAndTheRecordStaysUncommitted(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	c, _ := w.Dial(t)
 	ctx := streamtest.Within(t, 60*time.Second)
@@ -426,7 +426,7 @@ func TestBrokenStopsAndTheRecordStaysUncommitted(t *testing.T) {
 
 func TestDrainFinishesWhatWasBegun(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	c, l := w.Dial(t)
 	streamtest.Send(t, c, streamtest.Numbers(in, 0, 50))
@@ -462,7 +462,7 @@ func TestDrainFinishesWhatWasBegun(t *testing.T) {
 
 func TestDrainHasAnEnd(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	cfg := w.Broker.Config()
 	cfg.SessionTimeout = time.Second
@@ -489,7 +489,7 @@ func TestDrainHasAnEnd(t *testing.T) {
 
 func TestLagIsWhatWaitsBeforeAStage(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, other, out := w.Topic(t, "in", 2), w.Topic(t, "other", 1), w.Topic(t, "out", 2)
 	c, _ := w.Dial(t)
 	ctx := streamtest.Within(t, 60*time.Second)

@@ -68,7 +68,7 @@ func reply(topic, v string) []stream.Out {
 
 func TestUnorderedSendsAtOnceAndCommitsTheLowestUnderWay(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	c, _ := w.Dial(t)
 	streamtest.Send(t, c, streamtest.Numbers(in, 0, 6))
@@ -122,7 +122,7 @@ func TestUnorderedSendsAtOnceAndCommitsTheLowestUnderWay(t *testing.T) {
 func TestUnorderedLingers(t *testing.T) {
 	t.Parallel()
 	broker := streamtest.Embedded(t)
-	w := streamtest.NewWorld(t, broker)
+	w := streamtest.NewWorld(broker)
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	c, _ := w.Dial(t)
 	if _, err := c.Produce(streamtest.Within(t, 60*time.Second), streamtest.Numbers(in, 0, 9)); err != nil {
@@ -161,7 +161,7 @@ func TestUnorderedLingers(t *testing.T) {
 
 func TestUnorderedErrors(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	c, l := w.Dial(t)
 	ctx := streamtest.Within(t, 60*time.Second)
@@ -239,7 +239,7 @@ func TestUnorderedErrors(t *testing.T) {
 
 func TestUnorderedBoundsWhatIsInFlight(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in := w.Topic(t, "in", 1)
 	c, _ := w.Dial(t)
 	const n, most = 500, 7
@@ -281,7 +281,7 @@ func TestUnorderedBoundsWhatIsInFlight(t *testing.T) {
 // The state of a fence as of the committed offset is part of the commit, no more and no less.
 func TestFenceOfAnUnorderedStageSurvivesRestarts(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in := w.Topic(t, "in", 1)
 	c, _ := w.Dial(t)
 	put := func(r stream.Record, v string) {
@@ -356,7 +356,7 @@ func init() {
 func TestUnorderedKilledLosesNothing(t *testing.T) {
 	t.Parallel()
 	b := streamtest.Start(t)
-	w := streamtest.NewWorld(t, b)
+	w := streamtest.NewWorld(b)
 	in, out := w.Topic(t, "in", 1), w.Topic(t, "out", 1)
 	c, _ := w.Dial(t)
 	const n = 300

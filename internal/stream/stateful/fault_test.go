@@ -81,7 +81,7 @@ func TestAPoisonRecordIsSkipped(t *testing.T) {
 	for _, blame := range []bool{true, false} {
 		t.Run(fmt.Sprint("blame ", blame), func(t *testing.T) {
 			t.Parallel()
-			w := streamtest.NewWorld(t, streamtest.Embedded(t))
+			w := streamtest.NewWorld(streamtest.Embedded(t))
 			const n = 40
 			in, log := w.Topic(t, "in", 1), w.Topic(t, "log", 3)
 			c, _ := w.Dial(t)
@@ -136,7 +136,7 @@ func TestAPoisonRecordIsSkipped(t *testing.T) {
 // in the commits; the records of others are processed; a newer control record lets it be tried again.
 func TestACrawlThatFailsIsParked(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Embedded(t))
+	w := streamtest.NewWorld(streamtest.Embedded(t))
 	const n = 30
 	in, log := w.Topic(t, "in", 1), w.Topic(t, "log", 3)
 	c, l := w.Dial(t)

@@ -44,7 +44,7 @@ type Witness interface {
 
 // Work is the input of a Processor's step.
 type Work struct {
-	// Records of the input in order; none = the time Result.Wake has come, or Stateful.Notify
+	// Records of the input in order; none = the time Result.Wake has come, or Stage.Notify
 	// signalled a change.
 	Records []stream.Record
 	Now     time.Time

@@ -18,7 +18,7 @@ import (
 	"forager/schemas"
 )
 
-// Stateful is a stage that keeps state for each partition of its input: prioritize,
+// Stage is a stage that keeps state for each partition of its input: prioritize,
 // apprentice-train and distill.
 type Stage struct {
 	// Stage names the consumer group, and the stage in dead letters.

@@ -108,7 +108,7 @@ func TestStatefulMembersJoinAndLeave(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		t.Run(fmt.Sprint("one directory ", shared), func(t *testing.T) {
 			t.Parallel()
-			w := streamtest.NewWorld(t, streamtest.Start(t))
+			w := streamtest.NewWorld(streamtest.Start(t))
 			const partitions, n = 4, 200
 			in, log := w.Topic(t, "in", partitions), w.Topic(t, "log", 3)
 			c, _ := w.Dial(t)
@@ -223,7 +223,7 @@ func TestStatefulSurvivesKill(t *testing.T) {
 	for _, point := range []string{"owner-claimed", "owner-marked", "owner-acked-before-batch:4", "owner-batch-before-commit:5"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			w := streamtest.NewWorld(t, streamtest.Start(t))
+			w := streamtest.NewWorld(streamtest.Start(t))
 			const partitions, n = 2, 50
 			in, log := w.Topic(t, "in", partitions), w.Topic(t, "log", 3)
 			c, _ := w.Dial(t)
@@ -243,7 +243,7 @@ func TestStatefulSurvivesKill(t *testing.T) {
 
 func TestStatefulStopsLoudlyWhereItsStateNeedsRecordsThatAreGone(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, log := w.Topic(t, "in", 1), w.Topic(t, "log", 3)
 	c, _ := w.Dial(t)
 	dir := t.TempDir()
@@ -263,7 +263,7 @@ func TestStatefulStopsLoudlyWhereItsStateNeedsRecordsThatAreGone(t *testing.T) {
 
 func TestStatefulNamesASecondDeployment(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Embedded(t))
+	w := streamtest.NewWorld(streamtest.Embedded(t))
 	in, log := w.Topic(t, "in", 1), w.Topic(t, "log", 3)
 	cfg := w.Broker.Config()
 	cfg.SessionTimeout = time.Second
@@ -318,7 +318,7 @@ func (f failing) Step(ctx context.Context, w stateful.Work) (stateful.Result, er
 
 func TestStatefulBeginsAgainFromTheLastCommit(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	const n = 30
 	in, log := w.Topic(t, "in", 1), w.Topic(t, "log", 3)
 	c, _ := w.Dial(t)
@@ -350,7 +350,7 @@ func TestStatefulBeginsAgainFromTheLastCommit(t *testing.T) {
 // A stage that rests takes at once what came meanwhile, and ends while it rests.
 func TestStatefulRests(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	const n = 40
 	in, log := w.Topic(t, "in", 1), w.Topic(t, "log", 3)
 	c, _ := w.Dial(t)
@@ -390,7 +390,7 @@ func TestStatefulRests(t *testing.T) {
 // A stateful stage without its directory is ready once the state reflects what its group had committed.
 func TestHealthWhileStateIsRestored(t *testing.T) {
 	t.Parallel()
-	w := streamtest.NewWorld(t, streamtest.Start(t))
+	w := streamtest.NewWorld(streamtest.Start(t))
 	in, log := w.Topic(t, "in", 1), w.Topic(t, "log", 3)
 	reg := prometheus.NewPedanticRegistry()
 	const n = 60

@@ -114,12 +114,14 @@ type World struct {
 	Topics map[string]pipeline.Topic
 }
 
-func NewWorld(t testing.TB, b *Broker) *World {
+// NewWorld returns a broker with the topic dead.letter.
+func NewWorld(b *Broker) *World {
 	return &World{Broker: b, Topics: map[string]pipeline.Topic{
 		schemas.TopicDeadLetter: {Partitions: 1, Retention: 720 * time.Hour, MaxMessageBytes: 8 << 20},
 	}}
 }
 
+// Setup makes the topics that do not exist.
 func (w *World) Setup(t testing.TB) {
 	t.Helper()
 	c, _ := w.Dial(t)
@@ -135,6 +137,7 @@ func (w *World) Setup(t testing.TB) {
 	}
 }
 
+// Dial makes a client that ends with the test.
 func (w *World) Dial(t testing.TB) (*kafka.Client, *Logs) {
 	return Dial(t, w.Broker.Config(), w.Topics)
 }
@@ -245,8 +248,10 @@ func (r *Running) Wait(ctx context.Context) error {
 	}
 }
 
+// Discard is a log that is not kept.
 var Discard = slog.New(slog.DiscardHandler)
 
+// Gauge returns the value of a gauge.
 func Gauge(g prometheus.Metric) float64 {
 	var m dto.Metric
 	if err := g.Write(&m); err != nil {
@@ -255,6 +260,7 @@ func Gauge(g prometheus.Metric) float64 {
 	return m.GetGauge().GetValue()
 }
 
+// Count returns the value of a counter.
 func Count(c prometheus.Metric) float64 {
 	var m dto.Metric
 	if err := c.Write(&m); err != nil {
@@ -263,7 +269,7 @@ func Count(c prometheus.Metric) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// values reads a partition's values.
+// Values reads a partition's values.
 func Values(t testing.TB, c *kafka.Client, topic string, partition int) []string {
 	t.Helper()
 	var vs []string
@@ -296,7 +302,7 @@ func (w *World) Compacted(t testing.TB, name string) string {
 	return name
 }
 
-// gathered are all series by name and label values; of a histogram, its count.
+// Gathered are all series by name and label values; of a histogram, its count.
 func Gathered(t testing.TB, reg prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := reg.Gather()
