@@ -30,14 +30,14 @@ type Chunk struct {
 	Next, End int64
 }
 
-// Source is a partition to read from an offset up to another; group is the group whose offset from
+// Source is a partition to read from an offset up to another; group is the group whose offset From
 // is, for errors.
 type Source struct {
 	Topic     string
 	Partition int
 	From, To  int64
 	group     string
-	// Least is the number of bytes that the broker waits for; 0 = any. wait is how long it does; 0 = fetchWait.
+	// Least is the number of bytes that the broker waits for; 0 = any. Wait is how long it does; 0 = FetchWait.
 	Least int64
 	Wait  time.Duration
 }
