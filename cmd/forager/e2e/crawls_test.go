@@ -10,6 +10,7 @@ import (
 // TestCrawls runs crawls one after another on the same parts and stages, whose state each leaves unchanged. The
 // first one must be the first crawl.
 func TestCrawls(t *testing.T) {
+	t.Parallel()
 	g, _ := simulated(t)
 	r := newRig(t, g.Handler)
 	r.parts()

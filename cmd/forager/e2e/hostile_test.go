@@ -69,6 +69,7 @@ func (l *serverLog) forget() {
 // TestAHostileWeb crawls a synthetic web with every hazard, politely, and compares the outcome of each URL with
 // its truth, and the server's log with what robots.txt, Retry-After and the pauses require.
 func TestAHostileWeb(t *testing.T) {
+	t.Parallel()
 	w := hostileWeb(t)
 	g, _ := simulated(t)
 	log := &serverLog{}
