@@ -256,7 +256,7 @@ func (r *rig) markExamples(t *testing.T, urls []string) {
 		return by
 	}
 	examples()
-	r.fails(t, cli.ExitUsage, append([]string{"critic", "mark", "topics", "--wrong"}, urls...), "of one focus topic")
+	r.fails(t, cli.ExitUsage, append([]string{"critic", "mark", "topics", "--wrong"}, urls...), "what are the pages about?")
 	r.fails(t, cli.ExitFailure, []string{"critic", "expand", "topics"}, "forager critic train EXAMPLES --name topics --marks")
 	r.fails(t, cli.ExitUsage, append([]string{"critic", "mark", "liked", "--right", "--topic", "Arts"}, urls...), "has one topic, liked")
 	if out := r.mustRun(append([]string{"critic", "mark", "topics", "--right", "--topic", "Science/Alchemy"}, urls...)...); !strings.Contains(out, "--marks") {
