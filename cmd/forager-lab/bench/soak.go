@@ -21,6 +21,7 @@ import (
 	"forager/infra/simweb"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
+	"forager/internal/operate"
 	"forager/schemas"
 )
 
@@ -176,7 +177,7 @@ func (c *SoakCommand) crawl(b *bench) (*SoakReport, error) {
 		if x.Pages*50 >= c.Pages*uint64(len(r.Disk)+1) {
 			r.Disk = append(r.Disk, SoakDisk{x.Pages, b.disk()})
 		}
-		if cli.Ended(st) {
+		if operate.Ended(st) {
 			r.end(b, st.GetEndReason())
 			return r, nil
 		}

@@ -11,6 +11,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
@@ -84,7 +85,7 @@ func (c *crawlDelete) Run(s *cli.Session) error {
 // tell marks the crawl as deleted and waits until no stage works on it.
 func (c *crawlDelete) tell(s *cli.Session, b *cli.Topics) error {
 	ctl, _ := b.Newest(c.Crawl)
-	if !cli.Deleted(ctl) {
+	if !operate.Deleted(ctl) {
 		ctl, err := b.Control(c.Crawl)
 		if err != nil {
 			return err
@@ -100,7 +101,7 @@ func (c *crawlDelete) tell(s *cli.Session, b *cli.Topics) error {
 		}
 	}
 	gone := func() (bool, error) {
-		return statusOf(b, c.Crawl, func(st *schemas.CrawlStatus) bool { return cli.Ended(st) && st.GetEndReason() == "deleted" }), nil
+		return statusOf(b, c.Crawl, func(st *schemas.CrawlStatus) bool { return operate.Ended(st) && st.GetEndReason() == "deleted" }), nil
 	}
 	if ok, err := crawls.Poll(s, c.Wait, gone); err != nil {
 		return err
@@ -113,7 +114,7 @@ func (c *crawlDelete) tell(s *cli.Session, b *cli.Topics) error {
 // end requires that a crawl has finished, or stops it.
 func (c *crawlDelete) end(s *cli.Session, b *cli.Topics, ctl *schemas.CrawlControl) error {
 	switch st := b.Status(c.Crawl); {
-	case cli.Ended(st):
+	case operate.Ended(st):
 		return nil
 	case !c.Stop:
 		return fmt.Errorf("crawl %q is %s; only a crawl that has finished can be deleted: wait for it (forager crawl watch %s), stop it (forager crawl stop %s), or call this with --stop",
@@ -125,7 +126,7 @@ func (c *crawlDelete) end(s *cli.Session, b *cli.Topics, ctl *schemas.CrawlContr
 			return err
 		}
 	}
-	return await(s, b, ctl, c.Wait, cli.Ended)
+	return await(s, b, ctl, c.Wait, operate.Ended)
 }
 
 // erase removes the objects and rows of a deleted crawl. Rows are removed last, as they name the segments (docs/decisions/0501).

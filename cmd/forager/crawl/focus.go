@@ -1,11 +1,9 @@
 package crawl
 
 import (
-	"fmt"
-
 	"forager/cmd/internal/cli"
 	"forager/internal/classify/taxonomy"
-	"forager/schemas"
+	"forager/internal/operate"
 )
 
 type crawlFocus struct {
@@ -29,15 +27,5 @@ classes at and below bad topics.`
 }
 
 func (c *crawlFocus) Run(s *cli.Session) error {
-	return remark(s, c.Crawl, func(next *schemas.CrawlControl) error {
-		m, err := taxonomy.MarkingOf(next).Apply(taxonomy.Change{Good: c.Good, Bad: c.Bad, Weights: c.Weight})
-		if err != nil {
-			return err
-		}
-		if len(m.Good) == 0 {
-			return fmt.Errorf("no focus topic would be left of crawl %q; mark another one good, or stop the crawl", c.Crawl)
-		}
-		next.Focus, next.Bad, next.Weights = m.Good, m.Bad, m.Weights
-		return nil
-	})
+	return remark(s, c.Crawl, operate.Refocus(taxonomy.Change{Good: c.Good, Bad: c.Bad, Weights: c.Weight}))
 }

@@ -18,6 +18,7 @@ import (
 	"forager/internal/classify/pulearning"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/export"
+	"forager/internal/operate"
 	"forager/internal/page/dom"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
@@ -102,7 +103,7 @@ func newLiking(s *cli.Session, flags *likeFlags, args []string) (*Liking, error)
 		raw = append(raw, lines...)
 	}
 	var err error
-	if l.likes, err = crawls.CanonicalSeeds(raw); err != nil {
+	if l.likes, err = operate.CanonicalSeeds(raw); err != nil {
 		return nil, cli.AsUsage(err)
 	}
 	if len(l.likes) < pulearning.Fewest {
@@ -335,7 +336,7 @@ func (l *Liking) Watch(p *critic.LikedCritic, set []samples.Sample, r *LikeResul
 			fmt.Fprintf(l.S.Stderr, "the critic stays as it is: %v\n", err)
 			return l.S.Err()
 		}
-		if cli.Ended(l.B.Status(r.Crawl)) {
+		if operate.Ended(l.B.Status(r.Crawl)) {
 			return nil // the crawl finished before; the version is for later crawls
 		}
 		if err := p.Use(l.S, r.Crawl, m); err != nil {

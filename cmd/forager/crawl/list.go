@@ -9,6 +9,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/operate"
 	"forager/schemas"
 )
 
@@ -39,7 +40,7 @@ func (c *crawlList) Run(s *cli.Session) error {
 	hidden := 0
 	for _, name := range b.Crawls() {
 		ctl, _ := b.Newest(name)
-		if cli.Deleted(ctl) && !c.All {
+		if operate.Deleted(ctl) && !c.All {
 			hidden++
 			continue
 		}
@@ -72,7 +73,7 @@ func listing(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) listed {
 		Critic: ctl.GetCritic(), Focus: ctl.GetFocus(), Started: time.UnixMilli(ctl.GetCreatedAt()).UTC(),
 	}
 	x.Ranker = crawlfile.NameOf(ctl)
-	if cli.Deleted(ctl) {
+	if operate.Deleted(ctl) {
 		x.State, x.Reason = "deleted", ""
 	}
 	return x

@@ -3,15 +3,11 @@ package crawl
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"forager/cmd/internal/cli"
-	"forager/cmd/internal/models"
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/operate"
 	"forager/schemas"
 )
 
@@ -65,7 +61,8 @@ func (c *Ranker) Run(s *cli.Session) error {
 	if c.Ranker == "" && !c.NoShadow && len(c.Shadow) == 0 {
 		return cli.Usagef("name a ranker, --shadow or --no-shadow")
 	}
-	x, err := SwitchRanker(s, c.Crawl, c.Change)
+	wanted := operate.Ranking{Ranker: c.Ranker, Guides: c.Guide, Shadows: c.Shadow, NoShadows: c.NoShadow}
+	x, err := SwitchRanker(s, c.Crawl, wanted.Apply)
 	if err != nil {
 		return err
 	}
@@ -86,104 +83,14 @@ func SwitchRanker(s *cli.Session, crawl string, change func(*schemas.CrawlContro
 		return nil, err
 	}
 	defer b.Close()
-	ctl, err := Ranked(b, crawl)
+	before, next, err := b.SwitchRanker(s, store, crawl, 0, func(ctl *schemas.CrawlControl) error {
+		if err := change(ctl); err != nil {
+			return cli.AsUsage(err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	next := proto.CloneOf(ctl)
-	if err := change(next); err != nil {
-		return nil, cli.AsUsage(err)
-	}
-	if err := models.SettleGuides(s, b, store, next); err != nil {
-		return nil, err
-	}
-	if err := models.ReadNoURLs(s, b, store, next); err != nil {
-		return nil, err
-	}
-	if !proto.Equal(next, ctl) {
-		_, err := b.Revise(s, crawl, func(to *schemas.CrawlControl) {
-			to.Policies, to.Mixture, to.RankerShadows, to.Distiller = next.Policies, next.Mixture, next.RankerShadows, next.Distiller
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return &Switched{Crawl: crawl, Ranker: crawlfile.NameOf(next), Before: crawlfile.NameOf(ctl), Shadows: policyNames(next.GetRankerShadows())}, nil
-}
-
-// Ranked returns the control record of a crawl that still has pages to rank.
-func Ranked(b *cli.Topics, crawl string) (*schemas.CrawlControl, error) {
-	ctl, err := b.Control(crawl)
-	if err != nil {
-		return nil, err
-	}
-	if st := b.Status(crawl); cli.Ended(st) {
-		return nil, fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", crawl, st.GetEndReason())
-	}
-	return ctl, nil
-}
-
-// Change puts the requested rankers into a control record, guides by their names.
-func (c *Ranker) Change(ctl *schemas.CrawlControl) error {
-	shadows, raised := policyNames(ctl.GetRankerShadows()), schemas.Raises(ctl)
-	switch {
-	case c.NoShadow:
-		shadows = nil
-	case len(c.Shadow) > 0:
-		shadows = c.Shadow
-	}
-	leading := strings.Split(c.Ranker, "+")
-	all := c.guides(ctl)
-	for _, g := range slices.Sorted(maps.Keys(c.Guide)) {
-		if !slices.Contains(leading, g) && !slices.Contains(shadows, g) {
-			return fmt.Errorf("--guide: %q is neither a ranker nor a shadow", g)
-		}
-	}
-	if c.Ranker != "" {
-		by := maps.Clone(all)
-		maps.DeleteFunc(by, func(name, _ string) bool { return !slices.Contains(leading, name) })
-		ranking, err := crawlfile.RankBy(c.Ranker, by)
-		if err != nil {
-			return err
-		}
-		for _, p := range ranking.Policies { // a guide that remains keeps its expansion
-			if i := slices.IndexFunc(ctl.GetPolicies(), func(old *schemas.Policy) bool { return old.GetName() == p.GetName() && p.GetGuide() != "" }); i >= 0 {
-				p.Expand = ctl.GetPolicies()[i].GetExpand()
-			}
-		}
-		ctl.Policies, ctl.Mixture = ranking.Policies, ranking.Mixture
-	}
-	if len(c.Shadow) == 0 { // a policy that now ranks is no longer a shadow
-		shadows = slices.DeleteFunc(shadows, func(name string) bool { return slices.Contains(policyNames(ctl.GetPolicies()), name) })
-	}
-	var err error
-	if ctl.RankerShadows, err = crawlfile.Shadows(shadows, all, ctl.GetPolicies()); err != nil {
-		return fmt.Errorf("shadow: %w", err)
-	}
-	if schemas.Raises(ctl) && !raised {
-		if ctl.Distiller == nil {
-			ctl.Distiller = new(schemas.Distiller)
-		}
-		ctl.Distiller.Late = true
-	}
-	return nil
-}
-
-// guides returns those that are named, and those of the crawl.
-func (c *Ranker) guides(ctl *schemas.CrawlControl) map[string]string {
-	all := make(map[string]string)
-	for _, p := range schemas.Orders(ctl) {
-		if p.GetGuide() != "" {
-			all[p.GetName()] = p.GetGuide()
-		}
-	}
-	maps.Copy(all, c.Guide)
-	return all
-}
-
-func policyNames(policies []*schemas.Policy) (names []string) {
-	for _, p := range policies {
-		names = append(names, p.GetName())
-	}
-	return names
+	return &Switched{Crawl: crawl, Ranker: crawlfile.NameOf(next), Before: crawlfile.NameOf(before), Shadows: operate.PolicyNames(next.GetRankerShadows())}, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
-	"forager/internal/frontier"
+	"forager/internal/operate"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -36,26 +36,14 @@ func (c *crawlResume) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	cfg, b, ctl, err := s.OpenCrawl(c.Crawl)
+	cfg, b, err := s.OpenTopics()
 	if err != nil {
 		return err
 	}
 	defer b.Close()
 	before := b.Status(c.Crawl)
-	if err := c.refuse(ctl, before, len(seeds)); err != nil {
-		return err
-	}
-	if err := crawls.InScope(s, cfg, ctl, seeds); err != nil {
-		return err
-	}
-	next, err := b.Revise(s, c.Crawl, func(next *schemas.CrawlControl) {
-		next.State = schemas.CrawlState_CRAWL_STATE_RUNNING
-		c.raise(next)
-	})
-	if err != nil {
-		return err
-	}
-	sent, err := c.send(s, b, next, seeds)
+	r := operate.Resumption{Crawl: c.Crawl, Pages: c.Pages, Requests: c.Requests, RetryFailed: c.RetryFailed, Seeds: seeds}
+	_, sent, err := b.Resume(s, cfg, 0, r)
 	if err != nil {
 		return err
 	}
@@ -83,74 +71,11 @@ func (c *crawlResume) seeds() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	seeds, err := crawls.CanonicalSeeds(raw)
+	seeds, err := operate.CanonicalSeeds(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%w; nothing was done", err)
 	}
 	return seeds, nil
-}
-
-// raise sets the new budgets.
-func (c *crawlResume) raise(ctl *schemas.CrawlControl) {
-	if c.Pages > 0 {
-		ctl.Budget.Pages = c.Pages
-	}
-	if c.Requests > 0 {
-		ctl.Budget.Requests = c.Requests
-	}
-}
-
-// refuse is the reason why the crawl cannot continue with what was given.
-func (c *crawlResume) refuse(ctl *schemas.CrawlControl, st *schemas.CrawlStatus, seeds int) error {
-	old, reason := ctl.GetBudget(), st.GetEndReason()
-	switch {
-	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED && !cli.Ended(st):
-		return fmt.Errorf("crawl %q is being stopped, which is for good (forager crawl watch %s)", c.Crawl, c.Crawl)
-	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
-		return fmt.Errorf("crawl %q was stopped, which is for good; start another crawl (forager crawl start)", c.Crawl)
-	case c.Pages > 0 && c.Pages < old.GetPages():
-		return fmt.Errorf("--pages %d is below the crawl's budget, %d: a budget is only raised", c.Pages, old.GetPages())
-	case c.Requests > 0 && c.Requests < old.GetRequests():
-		return fmt.Errorf("--requests %d is below the crawl's budget, %d: a budget is only raised", c.Requests, old.GetRequests())
-	case !cli.Ended(st):
-		return nil
-	case strings.HasPrefix(reason, "refused: "):
-		return fmt.Errorf("crawl %q never ran (%s): start another crawl (forager crawl start)", c.Crawl, reason)
-	}
-	pages, requests := max(c.Pages, old.GetPages()), max(c.Requests, old.GetRequests())
-	switch {
-	case pages > 0 && st.GetPages() >= pages:
-		return fmt.Errorf("crawl %q has delivered %d pages, all of its budget: give it more with --pages", c.Crawl, st.GetPages())
-	case requests > 0 && st.GetRequests() >= requests:
-		return fmt.Errorf("crawl %q was charged %d requests, all of its budget: give it more with --requests", c.Crawl, st.GetRequests())
-	case (reason == frontier.EndEmpty || reason == frontier.EndStagnated || reason == frontier.EndUnreachable) && seeds == 0 && !c.RetryFailed:
-		return fmt.Errorf("crawl %q has finished (%s): give it further seeds, or --retry-failed", c.Crawl, reason)
-	}
-	return nil
-}
-
-// send sends the seeds and the requests to try again, and returns their positions.
-func (c *crawlResume) send(s *cli.Session, b *cli.Topics, ctl *schemas.CrawlControl, seeds []string) (sent []stream.Position, err error) {
-	if len(seeds) > 0 {
-		at, err := crawls.SendSeeds(s, b, c.Crawl, seeds)
-		if err != nil {
-			return nil, err
-		}
-		sent = append(sent, at)
-	}
-	for shard := range schemas.ShardsOf(ctl) {
-		if !c.RetryFailed {
-			break
-		}
-		rec := schemas.RetryFailed(c.Crawl, shard, ctl.GetRevision())
-		headers := map[string]string{schemas.HeaderCrawl: c.Crawl, schemas.HeaderShard: fmt.Sprint(shard)}
-		at, err := b.Send(s, schemas.TopicLinkFound, schemas.ShardKey(c.Crawl, shard), headers, rec)
-		if err != nil {
-			return nil, fmt.Errorf("ask shard %d to try again: %w", shard, err)
-		}
-		sent = append(sent, at)
-	}
-	return sent, nil
 }
 
 // await waits until prioritize has read all that was sent and has written a status since.
@@ -164,7 +89,7 @@ func (c *crawlResume) await(s *cli.Session, b *cli.Topics, before *schemas.Crawl
 	}
 	ok, err := crawls.Poll(s, c.Wait, func() (bool, error) {
 		st := b.Status(c.Crawl)
-		return st.GetState() == schemas.ShardState_SHARD_STATE_RUNNING || cli.Ended(st) && (st.GetAt() > before.GetAt() || st.GetEpoch() > before.GetEpoch()), nil
+		return st.GetState() == schemas.ShardState_SHARD_STATE_RUNNING || operate.Ended(st) && (st.GetAt() > before.GetAt() || st.GetEpoch() > before.GetEpoch()), nil
 	})
 	if err == nil && !ok {
 		err = fmt.Errorf("crawl %q is to be running, but is not after %s; does prioritize run? (forager up starts it; its log tells whether it needs records that are past their retention)", c.Crawl, c.Wait)

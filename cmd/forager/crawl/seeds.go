@@ -7,6 +7,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
+	"forager/internal/operate"
 )
 
 type crawlSeeds struct {
@@ -26,22 +27,16 @@ func (c *crawlSeeds) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	seeds, err := crawls.CanonicalSeeds(raw)
+	seeds, err := operate.CanonicalSeeds(raw)
 	if err != nil {
 		return fmt.Errorf("%w; nothing was sent", err)
 	}
-	cfg, b, ctl, err := s.OpenCrawl(c.Crawl)
+	cfg, b, err := s.OpenTopics()
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	if err := crawls.GoesOn(ctl, b.Status(c.Crawl)); err != nil {
-		return err
-	}
-	if err := crawls.InScope(s, cfg, ctl, seeds); err != nil {
-		return err
-	}
-	at, err := crawls.SendSeeds(s, b, c.Crawl, seeds)
+	at, err := b.AddSeeds(s, cfg, c.Crawl, seeds)
 	if err != nil {
 		return err
 	}

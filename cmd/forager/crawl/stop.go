@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
+	"forager/internal/operate"
 	"forager/schemas"
 )
 
@@ -18,5 +19,5 @@ pages stay.`
 }
 
 func (c *crawlStop) Run(s *cli.Session) error {
-	return steer(s, c.Crawl, schemas.CrawlState_CRAWL_STATE_STOPPED, c.Wait, cli.Ended)
+	return steer(s, c.Crawl, schemas.CrawlState_CRAWL_STATE_STOPPED, c.Wait, operate.Ended)
 }

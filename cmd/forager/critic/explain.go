@@ -17,11 +17,11 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"forager/cmd/internal/cli"
-	"forager/cmd/internal/models"
 	"forager/internal/classify/critic"
 	"forager/internal/classify/pagerules"
 	"forager/internal/classify/taxonomy"
 	"forager/internal/export"
+	"forager/internal/operate"
 	"forager/internal/page/dom"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
@@ -82,7 +82,7 @@ func (c *criticExplain) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	judge, version, err := models.OpenCritic(s, b, store, name)
+	judge, version, err := operate.OpenCritic(s, b, store, name)
 	if err != nil {
 		return err
 	}

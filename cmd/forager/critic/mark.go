@@ -11,7 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"forager/cmd/internal/cli"
-	"forager/cmd/internal/crawls"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/samples"
 )
@@ -49,7 +49,7 @@ such marks, and no others, the share of pages on topic is estimated (forager rep
 }
 
 func (c *criticMark) Run(s *cli.Session) error {
-	urls, err := crawls.CanonicalSeeds(c.URLs)
+	urls, err := operate.CanonicalSeeds(c.URLs)
 	switch {
 	case err != nil:
 		return cli.AsUsage(err)

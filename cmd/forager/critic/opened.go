@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
-	"forager/internal/classify/taxonomy"
 	"forager/internal/export"
-	"forager/internal/page/dom"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
@@ -140,7 +138,7 @@ func (t *OpenedCritic) again() string {
 	switch {
 	case t.Critic == nil:
 		return fmt.Sprintf("forager critic train EXAMPLES --name %s --marks", t.name)
-	case t.crawl == "" || cli.Ended(t.B.Status(t.crawl)):
+	case t.crawl == "" || operate.Ended(t.B.Status(t.crawl)):
 		return "forager critic retrain " + t.name
 	}
 	return fmt.Sprintf("forager critic retrain %s --crawl %s --use", t.name, t.crawl)
@@ -148,56 +146,29 @@ func (t *OpenedCritic) again() string {
 
 // newMark returns a mark without a page. The topics are those of the critic or the crawl unless one is named; of several
 // a page that was not drawn needs the one that it is about.
-func (t *OpenedCritic) newMark(right, drawn bool, topic string) (m samples.Mark, err error) {
-	if topic != "" {
-		if topic, err = taxonomy.ParseTopic(topic); err != nil {
-			return m, cli.AsUsage(err)
-		}
-	}
-	m = samples.Mark{Right: right, Drawn: drawn, Crawl: t.crawl}
-	switch {
-	case right && topic != "" && t.Critic != nil && topic != t.Critic.Topic:
-		return m, cli.Usagef("critic %s has one topic, %s", t.name, t.Critic.Topic)
-	case right && topic != "":
-		m.Topic = topic
-	case len(t.focus) == 1, len(t.focus) > 1 && (drawn || !right):
-		m.Topic, m.Others = t.focus[0], t.focus[1:]
-		if !right {
-			m.Instead = topic
-		}
-	default:
-		return m, cli.Usagef("what are the pages about? Name a crawl, and with --right the one of its focus topics (--topic)")
+func (t *OpenedCritic) newMark(right, drawn bool, topic string) (samples.Mark, error) {
+	m, err := t.marks().New(right, drawn, topic)
+	if err != nil {
+		return m, cli.AsUsage(err)
 	}
 	return m, nil
 }
 
+// marks returns what is needed to mark pages.
+func (t *OpenedCritic) marks() *operate.Marks {
+	x := &operate.Marks{DB: t.db, Store: t.store, Critic: t.name, Crawl: t.crawl, Focus: t.focus}
+	if t.Critic != nil {
+		x.Only = t.Critic.Topic
+	}
+	return x
+}
+
 // pages calls take with the pages, fetched by any crawl, of the given URLs, each once.
 func (t *OpenedCritic) pages(ctx context.Context, urls []string, take func(export.Page) error) error {
-	sel := analytics.Selection{Outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED), Among: urls}
-	return export.Each(ctx, t.db, t.store, sel, take)
+	return t.marks().Pages(ctx, urls, take)
 }
 
 // mark stores a mark for pages. It is an error if pages were not fetched; then none is stored.
 func (t *OpenedCritic) mark(ctx context.Context, urls []string, m samples.Mark) (kept []string, err error) {
-	texts := make(map[string]string)
-	err = t.pages(ctx, urls, func(p export.Page) error {
-		texts[p.URL] = dom.Text(p.Body, p.ContentType)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, u := range urls {
-		if _, ok := texts[u]; !ok {
-			return nil, fmt.Errorf("ClickHouse has no page %s that a crawl has fetched; nothing was marked", u)
-		}
-	}
-	for _, u := range urls {
-		m.URL, m.Text, m.At = u, texts[u], time.Now().UTC()
-		if err := samples.Add(ctx, t.store, t.name, m); err != nil {
-			return kept, err
-		}
-		kept = append(kept, u)
-	}
-	return kept, nil
+	return t.marks().Add(ctx, urls, m)
 }

@@ -11,6 +11,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/models"
 	"forager/internal/classify/httpmodel"
+	"forager/internal/operate"
 	"forager/internal/platform/registry"
 	"forager/schemas"
 )
@@ -67,7 +68,7 @@ func publishPredicate(s *cli.Session, name string, p *httpmodel.Predicate) (*htt
 			return nil, "", err
 		}
 		defer b.Close()
-		fallback, err := models.SettleJudge(s, b, store, &schemas.CrawlControl{Focus: p.Settings().Topics}, p.Settings().Fallback)
+		fallback, err := operate.SettleJudge(s, b, store, &schemas.CrawlControl{Focus: p.Settings().Topics}, p.Settings().Fallback)
 		if err != nil {
 			return nil, "", fmt.Errorf("fallback: %w", err)
 		}

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"forager/cmd/internal/cli"
-	"forager/cmd/internal/models"
 	"forager/internal/classify/critic"
 	"forager/internal/classify/examples"
 	"forager/internal/classify/propose"
+	"forager/internal/operate"
 	"forager/internal/page/dom"
 	"forager/schemas"
 )
@@ -49,7 +49,7 @@ func (c *criticPropose) Run(s *cli.Session) error {
 		return err
 	}
 	defer b.Close()
-	judge, version, err := models.OpenCritic(s, b, store, c.Critic)
+	judge, version, err := operate.OpenCritic(s, b, store, c.Critic)
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"forager/cmd/internal/crawls"
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/operate"
 )
 
 // question is a page to confirm, with the line that shows it.
@@ -68,7 +68,7 @@ func (a *replies) Read() (yes, no []string, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		return crawls.CanonicalSeeds(lines)
+		return operate.CanonicalSeeds(lines)
 	}
 	if yes, err = read(a.Yes); err == nil {
 		no, err = read(a.No)

@@ -7,6 +7,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
+	"forager/internal/operate"
 	"forager/schemas"
 )
 
@@ -75,7 +76,7 @@ func (t *OpenedCritic) fits(ctl *schemas.CrawlControl) error {
 	switch {
 	case len(ctl.GetFocus()) != 1 || ctl.GetFocus()[0] != t.Critic.Topic:
 		return fmt.Errorf("crawl %s is about %s, critic %s about %s", ctl.GetCrawl(), strings.Join(ctl.GetFocus(), ", "), t.Critic.Name, t.Critic.Topic)
-	case cli.Ended(t.B.Status(ctl.GetCrawl())):
+	case operate.Ended(t.B.Status(ctl.GetCrawl())):
 		return fmt.Errorf("crawl %s has finished; without --use the critic is trained for crawls to come", ctl.GetCrawl())
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/export"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
@@ -169,7 +170,7 @@ func (c *ExportCommand) write(s *cli.Session, cfg *pipeline.Config, db *analytic
 // Complete waits until ClickHouse has all pages of a crawl that has finished; for any other crawl it prints a note.
 func (c *ExportCommand) Complete(s *cli.Session, b *cli.Topics, db *analytics.DB) error {
 	st := b.Status(c.Crawl)
-	if !cli.Ended(st) {
+	if !operate.Ended(st) {
 		fmt.Fprintf(s.Stderr, "%s has not finished: these are its pages so far\n", c.Crawl)
 		return nil
 	}

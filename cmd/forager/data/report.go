@@ -15,6 +15,7 @@ import (
 	"forager/cmd/internal/crawls"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/measure/harvest"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/pipeline"
 	"forager/schemas"
@@ -247,7 +248,7 @@ func printReport(w io.Writer, r *CrawlReport) {
 	if why := r.Why(); why != "" {
 		fmt.Fprintf(w, ": %s", why)
 	}
-	fmt.Fprintf(w, "\nfocus %s, critic %s, ranker %s, started %s\n", crawls.FocusLine(r.Focus, r.Weights, r.Bad), r.Critic,
+	fmt.Fprintf(w, "\nfocus %s, critic %s, ranker %s, started %s\n", operate.FocusLine(r.Focus, r.Weights, r.Bad), r.Critic,
 		r.Ranker, r.Started.Format(time.RFC3339))
 	for _, note := range r.Notes {
 		fmt.Fprintf(w, "(%s)\n", note)

@@ -17,6 +17,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/audit"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
@@ -287,7 +288,7 @@ func ShardStatuses(b *cli.Topics, crawl string) (all []*schemas.CrawlStatus, run
 		if st == nil {
 			return nil, false, fmt.Errorf("crawl %q has not begun; nothing is known of its shard %d (forager crawl watch %s)", crawl, shard, crawl)
 		}
-		running = running || !cli.Ended(st)
+		running = running || !operate.Ended(st)
 		all = append(all, proto.CloneOf(st))
 	}
 	return all, running, nil

@@ -12,6 +12,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
+	"forager/internal/operate"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -79,7 +80,7 @@ func (c *deadReplay) choose(s *cli.Session, b *cli.Topics, result *replayed) (ma
 		if err == nil {
 			var ctl *schemas.CrawlControl
 			if ctl, err = b.Control(l.Crawl); err == nil {
-				err = crawls.GoesOn(ctl, b.Status(l.Crawl))
+				err = operate.GoesOn(ctl, b.Status(l.Crawl))
 			}
 		}
 		if err != nil {

@@ -25,6 +25,7 @@ import (
 	"forager/internal/audit"
 	"forager/internal/classify/critic"
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/operate"
 	"forager/internal/page/dom"
 	"forager/internal/platform/freeport"
 	"forager/internal/platform/objects"
@@ -477,7 +478,7 @@ func (d *Demo) follow(name string, began time.Time) (*schemas.CrawlStatus, error
 		now := time.Now()
 		rate := float64(x.Pages-lastPages) / now.Sub(last).Seconds()
 		last, lastPages = now, x.Pages
-		finished := cli.Ended(st)
+		finished := operate.Ended(st)
 		if terminal || n%5 == 0 || finished {
 			line := fmt.Sprintf("%4.0fs  pages %5d  %4.0f/s  harvest %.3f  loss %.3f  frontier %6d  in flight %3d  lag %s",
 				now.Sub(began).Seconds(), x.Pages, rate, x.Harvest, x.Loss, x.Queued, x.InFlight, d.Lag())

@@ -7,7 +7,7 @@ import (
 	"net"
 
 	"forager/cmd/internal/cli"
-	"forager/cmd/internal/crawls"
+	"forager/internal/operate"
 	"forager/internal/platform/pipeline"
 	"forager/internal/web/webclient"
 )
@@ -55,10 +55,10 @@ func checkCrawls(ctx context.Context, s *cli.Session, cfg *pipeline.Config, add 
 	defer b.Close()
 	waits := 0
 	for _, name := range b.Known() {
-		if st := b.Status(name); st.GetOutage() != nil && !cli.Ended(st) {
+		if st := b.Status(name); st.GetOutage() != nil && !operate.Ended(st) {
 			waits++
 			add("crawl", "", "fetch reaches nothing: start the proxy, or see the network of its machine; the crawl goes on by itself",
-				fmt.Errorf("%s: %s", name, crawls.WaitingFor(st)))
+				fmt.Errorf("%s: %s", name, operate.WaitingFor(st)))
 		}
 	}
 	if waits == 0 {

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"strconv"
 
-	"forager/cmd/internal/cli"
+	"forager/internal/operate"
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
 	"forager/internal/stream/kafka"
@@ -47,7 +47,7 @@ func unreadable(ctx context.Context, client *kafka.Client) (list []unreadableRec
 				delete(readable, key)
 				return nil
 			}
-			if _, cause := cli.ReadFollowed(r); cause != nil {
+			if _, cause := operate.ReadFollowed(r); cause != nil {
 				newest[key] = unreadableRecord{topic: topic, key: key, offset: r.Offset, cause: cause}
 				order = append(order, key)
 				return nil

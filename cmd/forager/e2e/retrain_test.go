@@ -21,6 +21,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	modelscmd "forager/cmd/internal/models"
+	"forager/internal/operate"
 	"forager/internal/platform/archive"
 	"forager/internal/platform/objects"
 	"forager/internal/rank/apprentice"
@@ -366,7 +367,7 @@ func (r *rig) testRefusals(t *testing.T, g *demo.Ground) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := modelscmd.PinModel(r.s, r.books, store, "running", foreign); err == nil || !strings.Contains(err.Error(), `made for crawl "another"`) {
+	if _, err := operate.PinModel(r.s, r.books, store, "running", 0, foreign); err == nil || !strings.Contains(err.Error(), `made for crawl "another"`) {
 		t.Errorf("the model of another crawl: %v", err)
 	}
 	r.mustRun("crawl", "stop", "running")

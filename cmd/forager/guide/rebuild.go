@@ -93,6 +93,6 @@ func checkRanked(s *cli.Session, crawl string) error {
 		return err
 	}
 	defer b.Close()
-	_, err = crawlcmd.Ranked(b, crawl)
+	_, err = b.Ranked(crawl)
 	return err
 }

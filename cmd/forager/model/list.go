@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
+	"forager/internal/operate"
 	"forager/internal/platform/objects"
 	"forager/schemas"
 )
@@ -112,6 +113,6 @@ func modelLine(b *cli.Topics, o objects.Object) Line {
 func judging(b *cli.Topics, version string) bool {
 	return slices.ContainsFunc(b.Crawls(), func(name string) bool {
 		ctl, _ := b.Newest(name)
-		return slices.Contains(slices.Concat([]string{ctl.GetCritic()}, ctl.GetShadows(), schemas.Guides(ctl)), version) && !cli.Ended(b.Status(name))
+		return slices.Contains(slices.Concat([]string{ctl.GetCritic()}, ctl.GetShadows(), schemas.Guides(ctl)), version) && !operate.Ended(b.Status(name))
 	})
 }

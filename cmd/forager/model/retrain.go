@@ -15,6 +15,7 @@ import (
 	"forager/cmd/internal/models"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/export"
+	"forager/internal/operate"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/progress"
 	"forager/internal/platform/registry"
@@ -146,7 +147,7 @@ func (c *RetrainCommand) settings(b *cli.Topics, ctl *schemas.CrawlControl) (ret
 	if !c.Use {
 		return s, nil
 	}
-	if err := models.Pinnable(b, ctl); err != nil {
+	if err := operate.Pinnable(b, ctl); err != nil {
 		return s, err
 	}
 	if s.FromPages() {
@@ -207,7 +208,7 @@ func (c *RetrainCommand) prior(ctx context.Context, b *cli.Topics, store registr
 	if version == "" || version == "none" {
 		return apprentice.New(settings), nil
 	}
-	prior, err := models.Prior(ctx, b, store, ctl, version, settings)
+	prior, err := operate.Prior(ctx, b, store, ctl, version, settings)
 	if err != nil {
 		return nil, fmt.Errorf("prior: %w; --prior names another, or none", err)
 	}
@@ -384,7 +385,7 @@ func (c *RetrainCommand) keep(s *cli.Session, b *cli.Topics, store *objects.Stor
 		said.Published, said.Object = true, m.GetObject()
 	}
 	if c.Use {
-		if _, err := models.PinModel(s, b, store, c.Crawl, m.GetVersion()); err != nil {
+		if _, err := operate.PinModel(s, b, store, c.Crawl, 0, m.GetVersion()); err != nil {
 			return fmt.Errorf("model %s is published; use it: %w", m.GetVersion(), err)
 		}
 		said.Used = true

@@ -9,7 +9,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
-	"forager/cmd/internal/models"
+	"forager/internal/operate"
 )
 
 type modelsUse struct {
@@ -42,7 +42,7 @@ func (c *modelsUse) Run(s *cli.Session) error {
 	case !strings.Contains(version, "/"):
 		version = c.Crawl + "/" + version
 	}
-	ctl, err := models.PinModel(s, b, store, c.Crawl, version)
+	ctl, err := operate.PinModel(s, b, store, c.Crawl, 0, version)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *modelsUse) Run(s *cli.Session) error {
 			if version == "" && b.Published(st.GetModel()).GetPages() > b.Published(want).GetPages() {
 				want = st.GetModel()
 			}
-			return st.GetModel() == want || cli.Ended(st), nil
+			return st.GetModel() == want || operate.Ended(st), nil
 		})
 		if err == nil && !ok {
 			err = fmt.Errorf("crawl %q is to rank by %s, but does not yet after %s (%s); a newer model waits until a large frontier was scored and for twice as long, else: does prioritize run? (forager up starts it)",

@@ -12,6 +12,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/export"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
@@ -63,10 +64,10 @@ func FetchList(s *cli.Session, cfg *pipeline.Config, b *cli.Topics, urls []strin
 			return nil, err
 		}
 	}
-	if !cli.Ended(b.Status(f.Crawl)) {
+	if !operate.Ended(b.Status(f.Crawl)) {
 		// The seeds may be missing after an interrupted call; known ones have no effect. A long list takes
 		// several records, and the crawl may finish between two of them.
-		at, err := SendSeeds(s, b, f.Crawl, urls)
+		at, err := operate.SendSeeds(s, b, f.Crawl, urls)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +97,7 @@ func (f *FetchedList) Name(b *cli.Topics, again bool) string {
 		next := fmt.Sprintf("%s-%d", first, n)
 		following, _ := b.Newest(next)
 		switch {
-		case ctl == nil, following == nil && !again && !cli.Deleted(ctl):
+		case ctl == nil, following == nil && !again && !operate.Deleted(ctl):
 			return newest
 		case following == nil:
 			return next

@@ -8,6 +8,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/models"
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/operate"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
 	"forager/internal/rank/apprentice"
@@ -19,7 +20,7 @@ func StartCrawl(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 	if err := placeCrawl(ctx, cfg, b, crawl, checkOnly); err != nil || checkOnly {
 		return err
 	}
-	_, err := SendSeeds(ctx, b, crawl.Control.GetCrawl(), crawl.Seeds)
+	_, err := operate.SendSeeds(ctx, b, crawl.Control.GetCrawl(), crawl.Seeds)
 	return err
 }
 
@@ -37,14 +38,14 @@ func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 		return err
 	}
 	if ctl.GetCritic() != "" { // a crawl that only fetches has none
-		if err := models.SettleJudges(ctx, b, store, ctl); err != nil {
+		if err := operate.SettleJudges(ctx, b, store, ctl); err != nil {
 			return err
 		}
 	}
-	if err := models.SettleGuides(ctx, b, store, ctl); err != nil {
+	if err := operate.SettleGuides(ctx, b, store, ctl); err != nil {
 		return err
 	}
-	if err := models.ReadNoURLs(ctx, b, store, ctl); err != nil {
+	if err := operate.ReadNoURLs(ctx, b, store, ctl); err != nil {
 		return err
 	}
 	if v := ctl.GetLearning().GetPrior(); v != "" {
@@ -52,7 +53,7 @@ func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 		if err != nil {
 			return err
 		}
-		if _, err := models.Prior(ctx, b, store, ctl, v, settings); err != nil {
+		if _, err := operate.Prior(ctx, b, store, ctl, v, settings); err != nil {
 			return fmt.Errorf("learning.prior: %w", err)
 		}
 	}

@@ -7,56 +7,23 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
+	"forager/internal/operate"
 	"forager/internal/platform/pipeline"
 	"forager/schemas"
 )
 
 // Summary is the state of a crawl, for display.
 type Summary struct {
-	Crawl  string `json:"crawl"`
-	State  string `json:"state"`
-	Reason string `json:"reason,omitempty"`
-	// Waiting names what is unreachable, if the crawl waits for it or has given it up.
-	Waiting  string  `json:"waiting,omitempty"`
-	Pages    uint64  `json:"pages"`
-	Requests uint64  `json:"requests"`
-	Queued   uint64  `json:"queued"`
-	InFlight uint64  `json:"in_flight"`
-	Harvest  float64 `json:"harvest"`
-	Loss     float64 `json:"loss"`
+	operate.Summary
 	// JudgedBy describes the critic that harvest and loss come from; empty of a crawl that only fetches.
 	JudgedBy string `json:"judged_by,omitempty"`
 	// OnTopic is the estimate of pages on topic, independent of the critic, for a report or the end of a crawl.
-	OnTopic  *OnTopic          `json:"on_topic,omitempty"`
-	Outcomes map[string]uint64 `json:"outcomes"`
-	Refused  map[string]uint64 `json:"refused"`
-	Leaps    uint64            `json:"leaps"`
-	Trained  uint64            `json:"trained"`
-	Model    string            `json:"model,omitempty"`
-	Latency  uint32            `json:"latency_ms"`
-	Activity string            `json:"activity,omitempty"`
+	OnTopic *OnTopic `json:"on_topic,omitempty"`
 }
 
 // Summarize returns the state of a crawl as commands print it; st is nil before prioritize has written a status.
 func Summarize(crawl string, st *schemas.CrawlStatus) Summary {
-	if st == nil {
-		return Summary{Crawl: crawl, State: "waiting", Reason: "prioritize has not taken it up yet (forager up starts the stages)"}
-	}
-	x := Summary{
-		Crawl: crawl, State: strings.ToLower(strings.TrimPrefix(st.GetState().String(), "SHARD_STATE_")), Reason: st.GetEndReason(),
-		Pages: st.GetPages(), Requests: st.GetRequests(), Queued: st.GetQueued(), InFlight: st.GetInFlight(),
-		Outcomes: st.GetOutcomes(), Refused: st.GetRefused(), Leaps: st.GetLeaps(), Trained: st.GetTrained(),
-		Model: st.GetModel(), Latency: st.GetLatencyP50Ms(), Activity: st.GetActivity(),
-	}
-	x.Waiting = WaitingFor(st)
-	if st.GetDiskNeeded() > 0 {
-		x.Reason = st.GetActivity()
-	}
-	if st.GetPages() > 0 {
-		x.Harvest = st.GetRelevanceRaw() / float64(st.GetPages())
-		x.Loss = 1 - x.Harvest
-	}
-	return x
+	return Summary{Summary: operate.Summarize(crawl, st)}
 }
 
 // Watch follows a crawl and prints its end.
@@ -94,7 +61,7 @@ func FollowWith(s *cli.Session, b *cli.Topics, crawl string, tell func(Summary) 
 		if !lastAt.IsZero() && now.After(lastAt) {
 			rate = float64(x.Pages-last.Pages) / now.Sub(lastAt).Seconds()
 		}
-		finished := cli.Ended(st)
+		finished := operate.Ended(st)
 		if !s.JSON && (terminal || x.Pages != last.Pages || x.Waiting != last.Waiting || finished || lastAt.IsZero()) {
 			harvest := "" // a crawl that only fetches has none
 			if ctl, err := b.Control(crawl); err == nil && ctl.GetCritic() != "" {
@@ -123,20 +90,4 @@ func FollowWith(s *cli.Session, b *cli.Topics, crawl string, tell func(Summary) 
 		case <-tick.C:
 		}
 	}
-}
-
-// FocusLine is a focus in one line.
-func FocusLine(focus []string, weights map[string]float64, bad []string) string {
-	var parts []string
-	for _, topic := range focus {
-		if w, ok := weights[topic]; ok && w != 1 {
-			topic = fmt.Sprintf("%s × %g", topic, w)
-		}
-		parts = append(parts, topic)
-	}
-	line := strings.Join(parts, ", ")
-	if len(bad) > 0 {
-		line += "; without " + strings.Join(bad, ", ")
-	}
-	return line
 }

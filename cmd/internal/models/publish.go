@@ -13,6 +13,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/internal/classify/critic"
+	"forager/internal/operate"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
 	"forager/internal/platform/registry"
@@ -82,6 +83,22 @@ func Publish(ctx context.Context, b *cli.Topics, store *objects.Store, m *schema
 	}
 	b.Note(m) // it is read back through the topic a little later
 	return nil
+}
+
+// PublishGuide publishes a guide's file, made for one critic or for any, and returns its version.
+func PublishGuide(s *cli.Session, name, critic string, data []byte) (version string, err error) {
+	b, store, err := s.OpenStore()
+	if err != nil {
+		return "", err
+	}
+	defer b.Close()
+	if critic != "" {
+		if _, critic, err = operate.OpenCritic(s, b, store, critic); err != nil {
+			return "", err
+		}
+	}
+	m := registry.Guide(name, critic, data, time.Now())
+	return m.GetVersion(), Publish(s, b, store, m, data)
 }
 
 // PutContent stores an object whose name is derived from its content: an existing one is the same.

@@ -1,17 +1,14 @@
-package models
+package operate
 
 import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
-	"forager/cmd/internal/cli"
 	"forager/internal/classify/criticfile"
 	"forager/internal/classify/httpmodel"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/platform/objects"
-	"forager/internal/platform/registry"
 	"forager/internal/rank/backlink"
 	"forager/internal/rank/guide"
 	"forager/internal/rank/guidefile"
@@ -20,7 +17,7 @@ import (
 )
 
 // settleBacklinks puts the version of a named source into a control record, after checking that it exists and can be used.
-func settleBacklinks(ctx context.Context, b *cli.Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
+func settleBacklinks(ctx context.Context, b *Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
 	source := ctl.GetBacklinks().GetSource()
 	if source == "" {
 		return nil
@@ -37,25 +34,9 @@ func settleBacklinks(ctx context.Context, b *cli.Topics, store *objects.Store, c
 	return nil
 }
 
-// PublishGuide publishes a guide's file, made for one critic or for any, and returns its version.
-func PublishGuide(s *cli.Session, name, critic string, data []byte) (version string, err error) {
-	b, store, err := s.OpenStore()
-	if err != nil {
-		return "", err
-	}
-	defer b.Close()
-	if critic != "" {
-		if _, critic, err = OpenCritic(s, b, store, critic); err != nil {
-			return "", err
-		}
-	}
-	m := registry.Guide(name, critic, data, time.Now())
-	return m.GetVersion(), Publish(s, b, store, m, data)
-}
-
 // SettleGuides puts the versions of named guides into the policies and shadows of a control record, after
 // checking that they exist and fit.
-func SettleGuides(ctx context.Context, b *cli.Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
+func SettleGuides(ctx context.Context, b *Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
 	for _, p := range schemas.Orders(ctl) {
 		if p.GetRanker() != schemas.Ranker_RANKER_GUIDE {
 			continue
@@ -76,7 +57,7 @@ func SettleGuides(ctx context.Context, b *cli.Topics, store *objects.Store, ctl 
 }
 
 // openGuide opens a guide by its name or version, as openCritic does.
-func openGuide(ctx context.Context, b *cli.Topics, store *objects.Store, name string) (by guide.Guide, version string, err error) {
+func openGuide(ctx context.Context, b *Topics, store *objects.Store, name string) (by guide.Guide, version string, err error) {
 	m, unknown := b.Guide(name)
 	data, version, err := fetchNamed(ctx, store, "guide", name, m, unknown)
 	if err != nil {
@@ -89,7 +70,7 @@ func openGuide(ctx context.Context, b *cli.Topics, store *objects.Store, name st
 }
 
 // ReadNoURLs names the critic, guide or features of a crawl that read URLs, if its evaluation labels follow from URLs.
-func ReadNoURLs(ctx context.Context, b *cli.Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
+func ReadNoURLs(ctx context.Context, b *Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
 	if !ctl.GetLabelsFromUrls() {
 		return nil
 	}

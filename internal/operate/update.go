@@ -1,4 +1,4 @@
-package cli
+package operate
 
 import (
 	"context"
@@ -34,8 +34,8 @@ func (b *Topics) ReviseAs(ctx context.Context, next *schemas.CrawlControl, seen 
 		return nil, err
 	}
 	if winner != nil {
-		return nil, fmt.Errorf("crawl %q was changed by somebody else at the same moment (it is to be %s now); nothing was done: look at it with forager crawl status %s and try again",
-			crawl, StateName(winner), crawl)
+		return nil, reason{fmt.Errorf("crawl %q was changed by somebody else at the same moment (it is to be %s now); nothing was done: look at it with forager crawl status %s and try again",
+			crawl, StateName(winner), crawl), ErrChanged}
 	}
 	return next, nil
 }

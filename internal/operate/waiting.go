@@ -1,4 +1,4 @@
-package crawls
+package operate
 
 import (
 	"fmt"

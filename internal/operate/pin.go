@@ -1,4 +1,4 @@
-package models
+package operate
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"forager/cmd/internal/cli"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/registry"
 	"forager/internal/rank/apprentice"
@@ -18,12 +17,13 @@ import (
 
 // PinModel makes the crawl rank by a model, whatever newer ones are published, and score its frontier again; ""
 // returns to the newest that apprentice-train published. The model must be one of this crawl: another crawl's
-// model predicts relevance for other topics, or by another critic.
-func PinModel(ctx context.Context, b *cli.Topics, store registry.Store, crawl, version string) (*schemas.CrawlControl, error) {
-	ctl, err := b.Control(crawl)
+// model predicts relevance for other topics, or by another critic. seen is the revision from which the change was derived; 0 = that in force.
+func PinModel(ctx context.Context, b *Topics, store registry.Store, crawl string, seen uint64, version string) (*schemas.CrawlControl, error) {
+	from, err := b.begin(crawl, seen)
 	if err != nil {
 		return nil, err
 	}
+	ctl := from.ctl
 	if err := Pinnable(b, ctl); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func PinModel(ctx context.Context, b *cli.Topics, store registry.Store, crawl, v
 	if ctl.GetLearning().GetPinned() == version {
 		return ctl, nil
 	}
-	return b.Revise(ctx, crawl, func(next *schemas.CrawlControl) {
+	return b.revise(ctx, from, func(next *schemas.CrawlControl) {
 		if next.Learning == nil {
 			next.Learning = new(schemas.Learning)
 		}
@@ -52,18 +52,18 @@ func PinModel(ctx context.Context, b *cli.Topics, store registry.Store, crawl, v
 }
 
 // Pinnable is an error if no model can be pinned to the crawl.
-func Pinnable(b *cli.Topics, ctl *schemas.CrawlControl) error {
-	if st := b.Status(ctl.GetCrawl()); cli.Ended(st) {
-		return fmt.Errorf("crawl %q has finished (%s): there is nothing left to rank", ctl.GetCrawl(), st.GetEndReason())
+func Pinnable(b *Topics, ctl *schemas.CrawlControl) error {
+	if st := b.Status(ctl.GetCrawl()); Ended(st) {
+		return refusef("crawl %q has finished (%s): there is nothing left to rank", ctl.GetCrawl(), st.GetEndReason())
 	}
 	if !schemas.Learns(ctl) {
-		return fmt.Errorf("no policy of crawl %q ranks by an apprentice", ctl.GetCrawl())
+		return refusef("no policy of crawl %q ranks by an apprentice", ctl.GetCrawl())
 	}
 	return nil
 }
 
 // ownModel reads a model that belongs to the crawl.
-func ownModel(ctx context.Context, b *cli.Topics, store registry.Store, ctl *schemas.CrawlControl, version string) (apprentice.Learner, error) {
+func ownModel(ctx context.Context, b *Topics, store registry.Store, ctl *schemas.CrawlControl, version string) (apprentice.Learner, error) {
 	crawl := ctl.GetCrawl()
 	of, name, ok := strings.Cut(version, "/")
 	if !ok || name == "" {
@@ -76,7 +76,7 @@ func ownModel(ctx context.Context, b *cli.Topics, store registry.Store, ctl *sch
 }
 
 // Prior reads a model from which training by s is to continue.
-func Prior(ctx context.Context, b *cli.Topics, store registry.Store, ctl *schemas.CrawlControl, version string, s apprentice.Settings) (apprentice.Learner, error) {
+func Prior(ctx context.Context, b *Topics, store registry.Store, ctl *schemas.CrawlControl, version string, s apprentice.Settings) (apprentice.Learner, error) {
 	prior, err := model(ctx, b, store, ctl, version)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func Prior(ctx context.Context, b *cli.Topics, store registry.Store, ctl *schema
 // model reads an apprentice model from which the crawl can start: one of any crawl that was judged by the same
 // critic. Its announcement may be gone, since model.published keeps the newest of a crawl; it is then checked
 // against the digest in its name.
-func model(ctx context.Context, b *cli.Topics, store registry.Store, ctl *schemas.CrawlControl, version string) (apprentice.Learner, error) {
+func model(ctx context.Context, b *Topics, store registry.Store, ctl *schemas.CrawlControl, version string) (apprentice.Learner, error) {
 	critic := b.Published(version).GetCritic()
 	if critic == "" {
 		if made, err := b.Control(schemas.ModelName(version)); err == nil {

@@ -1,4 +1,4 @@
-package models
+package operate
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"forager/cmd/internal/cli"
 	"forager/internal/classify/critic"
 	"forager/internal/classify/criticfile"
 	"forager/internal/classify/httpmodel"
@@ -25,7 +24,7 @@ const maxShadows = 2
 
 // SettleJudges puts the versions of named critics into a control record, after checking that the critic, its
 // fallback and the shadows exist and have the marked topics.
-func SettleJudges(ctx context.Context, b *cli.Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
+func SettleJudges(ctx context.Context, b *Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
 	version, err := SettleJudge(ctx, b, store, ctl, ctl.GetCritic())
 	if err != nil {
 		return err
@@ -50,7 +49,7 @@ func SettleJudges(ctx context.Context, b *cli.Topics, store *objects.Store, ctl 
 }
 
 // SettleJudge finds a critic and returns its version, after checking that it and its fallback have the marked topics.
-func SettleJudge(ctx context.Context, b *cli.Topics, store *objects.Store, ctl *schemas.CrawlControl, name string) (version string, err error) {
+func SettleJudge(ctx context.Context, b *Topics, store *objects.Store, ctl *schemas.CrawlControl, name string) (version string, err error) {
 	by, version, err := OpenCritic(ctx, b, store, name)
 	if err != nil {
 		return "", err
@@ -69,7 +68,7 @@ func SettleJudge(ctx context.Context, b *cli.Topics, store *objects.Store, ctl *
 // OpenCritic opens a critic by its name or version and checks that it is the one announced. The announcement of
 // an older version may be gone, since model.published keeps the newest of a name: then the object is checked
 // against the digest in the version.
-func OpenCritic(ctx context.Context, b *cli.Topics, store *objects.Store, name string) (by critic.Classifier, version string, err error) {
+func OpenCritic(ctx context.Context, b *Topics, store *objects.Store, name string) (by critic.Classifier, version string, err error) {
 	m, unknown := b.Critic(name)
 	data, version, err := fetchNamed(ctx, store, "critic", name, m, unknown)
 	if err != nil {

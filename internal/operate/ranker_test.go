@@ -1,4 +1,4 @@
-package crawl
+package operate
 
 import (
 	"testing"
@@ -23,10 +23,10 @@ func TestADistillerThatComesLateIsMarked(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctl := &schemas.CrawlControl{Policies: ranking.Policies}
-		if err := (&Ranker{Ranker: c.to}).Change(ctl); err != nil || ctl.GetDistiller().GetLate() != c.late {
+		if err := (&Ranking{Ranker: c.to}).Apply(ctl); err != nil || ctl.GetDistiller().GetLate() != c.late {
 			t.Errorf("from %s to %s: late %t, %v", c.from, c.to, ctl.GetDistiller().GetLate(), err)
 		}
-		if err := (&Ranker{Ranker: "soft-focus"}).Change(ctl); err != nil || ctl.GetDistiller().GetLate() != c.late {
+		if err := (&Ranking{Ranker: "soft-focus"}).Apply(ctl); err != nil || ctl.GetDistiller().GetLate() != c.late {
 			t.Errorf("and back: late %t, %v", ctl.GetDistiller().GetLate(), err)
 		}
 	}

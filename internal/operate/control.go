@@ -1,0 +1,141 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/classify/taxonomy"
+	"forager/internal/platform/objects"
+	"forager/schemas"
+)
+
+// Reasons for which a change is not made, for callers that branch; the errors of this package wrap them.
+var (
+	// ErrUnknown: there is no crawl of the name.
+	ErrUnknown = errors.New("unknown")
+	// ErrRefused: the crawl, or what it is given, does not allow the change.
+	ErrRefused = errors.New("refused")
+	// ErrChanged: another operator has changed the crawl since it was read.
+	ErrChanged = errors.New("changed by somebody else")
+)
+
+// reason adds one of the reasons to an error, without changing its text.
+type reason struct {
+	error
+	is error
+}
+
+func (r reason) Unwrap() []error { return []error{r.error, r.is} }
+
+func refusal(err error) error { return reason{err, ErrRefused} }
+
+func refusef(format string, args ...any) error { return refusal(fmt.Errorf(format, args...)) }
+
+// origin is a control record from which a change is derived, and the offset after the last record that was read then.
+type origin struct {
+	ctl    *schemas.CrawlControl
+	offset int64
+}
+
+// begin returns the control record in force of a crawl that is there; ErrChanged if its revision is not the one that the operator has
+// seen, 0 = any.
+func (b *Topics) begin(crawl string, seen uint64) (origin, error) {
+	if _, err := b.Control(crawl); err != nil {
+		return origin{}, err
+	}
+	ctl, offset := b.Newest(crawl)
+	if seen != 0 && ctl.GetRevision() != seen {
+		return origin{}, reason{fmt.Errorf("crawl %q was changed by somebody else (revision %d is in force, not %d); nothing was done", crawl, ctl.GetRevision(), seen), ErrChanged}
+	}
+	return origin{ctl, offset}, nil
+}
+
+// revise writes the next control record.
+func (b *Topics) revise(ctx context.Context, from origin, change func(*schemas.CrawlControl)) (*schemas.CrawlControl, error) {
+	next := proto.CloneOf(from.ctl)
+	change(next)
+	return b.ReviseAs(ctx, next, from.offset)
+}
+
+// SetState lets a crawl run, pause or stop, and returns its control record. seen is the revision from which the change was derived; 0 =
+// that in force.
+func (b *Topics) SetState(ctx context.Context, crawl string, seen uint64, state schemas.CrawlState) (*schemas.CrawlControl, error) {
+	from, err := b.begin(crawl, seen)
+	if err != nil {
+		return nil, err
+	}
+	switch st := b.Status(crawl); {
+	case Ended(st):
+		return nil, refusef("crawl %q has finished already: %s", crawl, st.GetEndReason())
+	case from.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED && state != from.ctl.GetState():
+		return nil, refusef("crawl %q is being stopped, which is for good (forager crawl watch %s)", crawl, crawl)
+	}
+	again := false // a newer control record lets a stage retry a crawl that it has parked
+	if state == schemas.CrawlState_CRAWL_STATE_RUNNING {
+		if again, err = LeftAside(ctx, b.Client, crawl); err != nil {
+			return nil, err
+		}
+	}
+	if from.ctl.GetState() == state && !again {
+		return from.ctl, nil
+	}
+	return b.revise(ctx, from, func(next *schemas.CrawlControl) { next.State = state })
+}
+
+// Refocus returns the change of the focus of a crawl, for Rejudge.
+func Refocus(change taxonomy.Change) func(*schemas.CrawlControl) error {
+	return func(next *schemas.CrawlControl) error {
+		m, err := taxonomy.MarkingOf(next).Apply(change)
+		if err != nil {
+			return err
+		}
+		if len(m.Good) == 0 {
+			return fmt.Errorf("no focus topic would be left of crawl %q; mark another one good, or stop the crawl", next.GetCrawl())
+		}
+		next.Focus, next.Bad, next.Weights = m.Good, m.Bad, m.Weights
+		return nil
+	}
+}
+
+// Rejudge changes how a running crawl is judged, after checking that it can be judged so. It returns the control record before and
+// after: the same one if nothing changes. seen is the revision from which the change was derived; 0 = that in force.
+func (b *Topics) Rejudge(
+	ctx context.Context, store *objects.Store, crawl string, seen uint64, change func(*schemas.CrawlControl) error,
+) (before, next *schemas.CrawlControl, err error) {
+	from, err := b.begin(crawl, seen)
+	if err != nil {
+		return nil, nil, err
+	}
+	old := from.ctl
+	if old.GetCritic() == "" {
+		return nil, nil, refusef("crawl %q only fetches: no critic judges its pages", crawl)
+	}
+	next = proto.CloneOf(old)
+	if err := change(next); err != nil {
+		return nil, nil, refusal(err)
+	}
+	if !proto.Equal(old, next) {
+		if st := b.Status(crawl); Ended(st) {
+			return nil, nil, refusef("crawl %q has finished (%s): there is nothing left to judge", crawl, st.GetEndReason())
+		}
+		if slices.Equal(next.Shadows, old.Shadows) { // a shadow that now counts is no longer a shadow
+			version := next.GetCritic()
+			if m, err := b.Critic(version); err == nil {
+				version = m.GetVersion()
+			}
+			next.Shadows = slices.DeleteFunc(next.Shadows, func(v string) bool { return v == version })
+		}
+		if err := SettleJudges(ctx, b, store, next); err != nil {
+			return nil, nil, err
+		}
+	}
+	if proto.Equal(old, next) {
+		return old, old, nil
+	}
+	next, err = b.ReviseAs(ctx, next, from.offset)
+	return old, next, err
+}
