@@ -9,7 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/classify/taxonomy"
+	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
+	"forager/internal/stream"
 	"forager/schemas"
 )
 
@@ -138,4 +140,26 @@ func (b *Topics) Rejudge(
 	}
 	next, err = b.ReviseAs(ctx, next, from.offset)
 	return old, next, err
+}
+
+// UseCritics returns the change of the critics of a crawl, for Rejudge: the one that counts, and shadows for comparison; empty = as before,
+// unless noShadows ends the comparison.
+func UseCritics(critic string, shadows []string, noShadows bool) func(*schemas.CrawlControl) error {
+	return func(next *schemas.CrawlControl) error {
+		if critic != "" {
+			next.Critic = critic
+		}
+		switch {
+		case noShadows:
+			next.Shadows = nil
+		case len(shadows) > 0:
+			next.Shadows = shadows
+		}
+		return nil
+	}
+}
+
+// Away reports whether an error is that of a part that does not respond.
+func Away(err error) bool {
+	return errors.Is(err, objects.ErrUnavailable) || analytics.Unavailable(err) || stream.IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded)
 }

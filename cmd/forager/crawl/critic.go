@@ -2,7 +2,7 @@ package crawl
 
 import (
 	"forager/cmd/internal/cli"
-	"forager/schemas"
+	"forager/internal/operate"
 )
 
 type crawlCritic struct {
@@ -27,16 +27,5 @@ func (c *crawlCritic) Run(s *cli.Session) error {
 	if c.NoShadow && len(c.Shadow) > 0 {
 		return cli.Usagef("--shadow and --no-shadow contradict each other")
 	}
-	return remark(s, c.Crawl, func(next *schemas.CrawlControl) error {
-		if c.Critic != "" {
-			next.Critic = c.Critic
-		}
-		switch {
-		case c.NoShadow:
-			next.Shadows = nil
-		case len(c.Shadow) > 0:
-			next.Shadows = c.Shadow
-		}
-		return nil
-	})
+	return remark(s, c.Crawl, operate.UseCritics(c.Critic, c.Shadow, c.NoShadow))
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"forager/cmd/forager/deploy"
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/operate"

@@ -122,6 +122,9 @@ func (f *Flags) RunOn(s *cli.Session, open func() (*Ground, error)) error {
 	d := &Demo{Flags: f, S: s}
 	err := d.run(open)
 	if f.Keep {
+		if err == nil {
+			d.Say("watch the crawls at %s", deploy.MonitorAddress(d.Config))
+		}
 		return err
 	}
 	return errors.Join(err, d.Stop())
@@ -265,7 +268,7 @@ func (d *Demo) Start(proxy string, more ...Setting) error {
 	if err := deploy.SetUp(ctx, d.Config, d.S.Log); err != nil {
 		return err
 	}
-	if err := d.Stack.StartStages(cli.StageNames); err != nil {
+	if err := d.Stack.StartStages(cli.Programs); err != nil {
 		return err
 	}
 	d.Books, err = cli.OpenTopics(d.S, d.S, d.Config)
@@ -328,7 +331,7 @@ func WriteDemoPipeline(from, out, proxy string, more ...Setting) (string, error)
 	if err := yaml.Unmarshal(b, &root); err != nil {
 		return "", fmt.Errorf("%s: %w", from, err)
 	}
-	ports, err := freeport.Addresses(3)
+	ports, err := freeport.Addresses(4)
 	if err != nil {
 		return "", err
 	}
@@ -349,6 +352,7 @@ func WriteDemoPipeline(from, out, proxy string, more ...Setting) (string, error)
 	set("http://"+ports[1], "s3", "endpoint")
 	set("http://"+ports[2], "clickhouse", "url")
 	set(proxy, "stages", "fetch", "proxy")
+	set(ports[3], "stages", "monitor", "address")
 	for _, x := range more {
 		set(x.Value, x.Path...)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
+	"forager/internal/platform/pipeline"
 )
 
 // UpCommand is the command "forager up".
@@ -75,7 +76,10 @@ func (c *UpCommand) Run(s *cli.Session) error {
 		if err := SetUp(ctx, cfg, s.Log); err != nil {
 			return fmt.Errorf("set up topics, bucket and tables: %w", err)
 		}
-		if err := st.StartStages(cli.StageNames); err != nil {
+		if _, err := cfg.Token(); err != nil { // made before several replicas look for it
+			return err
+		}
+		if err := st.StartStages(cli.Programs); err != nil {
 			return err
 		}
 	}
@@ -89,5 +93,21 @@ func (c *UpCommand) Run(s *cli.Session) error {
 				fmt.Fprintf(w, "%-20s %s\n", "", text)
 			}
 		}
+		if _, ok := st.Processes.Running("monitor-0"); ok {
+			fmt.Fprintf(w, "watch the crawls at  %s\n", MonitorAddress(cfg))
+		}
 	})
+}
+
+// MonitorAddress returns the address of the web page, with the token if it is a generated one.
+func MonitorAddress(cfg *pipeline.Config) string {
+	m := &cfg.Stages.Monitor
+	address := "http://" + m.Address
+	if m.TLSCert != "" {
+		address = "https://" + m.Address
+	}
+	if token, err := cfg.Token(); err == nil && m.TokenEnv == "" {
+		return address + "/login?token=" + token
+	}
+	return address + " (its token is in the environment variable " + m.TokenEnv + ")"
 }

@@ -35,7 +35,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("too little memory: %s", out)
 	}
 	var list []struct{ Path, Value, Help string }
-	if err := json.Unmarshal([]byte(config(cli.ExitOK, "--json")), &list); err != nil || len(list) < 80 || list[1].Path != "memory" || list[1].Value != "4608MiB" {
+	if err := json.Unmarshal([]byte(config(cli.ExitOK, "--json")), &list); err != nil || len(list) < 80 || list[1].Path != "memory" || list[1].Value != "4736MiB" {
 		t.Errorf("%+v %v", list, err)
 	}
 }

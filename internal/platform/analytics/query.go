@@ -41,7 +41,7 @@ type Table struct {
 // Query runs a query and returns the whole result.
 func (d *DB) Query(ctx context.Context, sql string, params Params) (*Table, error) {
 	t := new(Table)
-	err := d.each(ctx, sql, params, func(columns []Column) { t.Columns = columns }, func(row []any) error {
+	err := d.EachWith(ctx, sql, params, func(columns []Column) { t.Columns = columns }, func(row []any) error {
 		t.Rows = append(t.Rows, row)
 		return nil
 	})
@@ -76,10 +76,11 @@ func (d *DB) describe(ctx context.Context, sql string, params Params) (columns [
 // Each runs a query and calls f for each row, which f may keep. An error of f ends the query and is
 // returned.
 func (d *DB) Each(ctx context.Context, sql string, params Params, f func(row []any) error) error {
-	return d.each(ctx, sql, params, func([]Column) {}, f)
+	return d.EachWith(ctx, sql, params, func([]Column) {}, f)
 }
 
-func (d *DB) each(ctx context.Context, sql string, params Params, head func([]Column), f func(row []any) error) error {
+// EachWith is Each, and calls head with the columns before the first row.
+func (d *DB) EachWith(ctx context.Context, sql string, params Params, head func([]Column), f func(row []any) error) error {
 	rows, err := d.conn.Query(ctx, sql, params.args()...)
 	if err != nil {
 		return d.failed(ctx, "query", err)
@@ -132,7 +133,13 @@ func Reads(sql string) bool { return reads.MatchString(sql) }
 
 // ReadOnly returns a context whose statements can only read and change settings.
 func ReadOnly(ctx context.Context) context.Context {
-	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"readonly": 2}))
+	return readOnly(ctx, nil)
+}
+
+func readOnly(ctx context.Context, more map[string]any) context.Context {
+	settings := clickhouse.Settings{"readonly": 2}
+	maps.Copy(settings, more)
+	return clickhouse.Context(ctx, clickhouse.WithSettings(settings))
 }
 
 // Copy runs a query and writes its result in one of ClickHouse's formats (CSV, JSONEachRow,

@@ -120,8 +120,28 @@ func (k checks) all(c *Config) {
 		}
 	}
 	k.hosts("stages.fetch.allow_private", c.Stages.Fetch.AllowPrivate)
+	k.monitor(&c.Stages.Monitor)
 	if a := &c.Stages.ArchiveParquet; a.MemoryBytes != 0 && a.MemoryBytes < archiveMemory(a.FileBytes) {
 		k.Problem("stages.archive-parquet.memory_bytes", "is %d; with this file_bytes it must be %d at least", a.MemoryBytes, archiveMemory(a.FileBytes))
+	}
+}
+
+// monitor requires a token and TLS of an address that others than this machine can reach.
+func (k checks) monitor(m *Monitor) {
+	const path = "stages.monitor."
+	if err := hostPort(m.Address); err != nil {
+		k.Problem(path+"address", "%v", err)
+		return
+	}
+	if (m.TLSCert == "") != (m.TLSKey == "") {
+		k.Problem(path+"tls_cert", "tls_cert and tls_key belong together")
+	}
+	if host, _, _ := net.SplitHostPort(m.Address); !Loopback(host) {
+		for name, value := range map[string]string{"token_env": m.TokenEnv, "tls_cert": m.TLSCert, "tls_key": m.TLSKey} {
+			if value == "" {
+				k.Problem(path+name, "is missing, and address is no loopback address")
+			}
+		}
 	}
 }
 

@@ -63,6 +63,7 @@ func (c *Config) processes() []process {
 		stage("distill", &s.Distill.Common, 384, 768, 2, 0, part{"cache_bytes", &s.Distill.CacheBytes, 0, 1, 48}),
 		stage("load-clickhouse", &s.LoadClickHouse.Common, 256, 512, 0, 200),
 		stage("archive-parquet", &s.ArchiveParquet.Common, 128, 256, 0, 0, part{"file_bytes", &s.ArchiveParquet.FileBytes, 64 << 20, 1, 6}),
+		stage("monitor", &s.Monitor.Common, 64, 128, 0, 0),
 	}
 }
 

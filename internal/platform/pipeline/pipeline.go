@@ -99,6 +99,7 @@ type Stages struct {
 	Distill         Distill         `yaml:"distill"`
 	LoadClickHouse  LoadClickHouse  `yaml:"load-clickhouse"`
 	ArchiveParquet  ArchiveParquet  `yaml:"archive-parquet"`
+	Monitor         Monitor         `yaml:"monitor"`
 }
 
 // named is the common part of the settings of a stage.
@@ -119,6 +120,7 @@ func (s *Stages) all() []named {
 		{"distill", &s.Distill.Common},
 		{"load-clickhouse", &s.LoadClickHouse.Common},
 		{"archive-parquet", &s.ArchiveParquet.Common},
+		{"monitor", &s.Monitor.Common},
 	}
 }
 
@@ -215,6 +217,15 @@ type ArchiveParquet struct {
 	Common    `yaml:",inline"`
 	FileBytes int64         `yaml:"file_bytes" unit:"bytes" default:"32MiB" range:"4MiB..1GiB" help:"size of a batch of records, of all partitions of the process, which is written as one file a partition; memory_bytes must be 64MiB and 6 times as much at least"`
 	FileAge   time.Duration `yaml:"file_age" default:"1m" range:"1ms..24h" help:"longest wait of the first record of a batch"`
+}
+
+// Monitor are the settings of the stage monitor.
+type Monitor struct {
+	Common   `yaml:",inline"`
+	Address  string `yaml:"address" default:"127.0.0.1:18080" help:"host:port of the web page and the API; replica n has the port + n; beyond loopback token_env, tls_cert and tls_key are required"`
+	TokenEnv string `yaml:"token_env" help:"environment variable with the token that the page and the API require, 16 characters at least; empty = one is generated, in a file below DATA/secrets"`
+	TLSCert  string `yaml:"tls_cert" help:"file of the certificate, with those of its issuers, PEM; empty = no TLS, on loopback only"`
+	TLSKey   string `yaml:"tls_key" help:"file of the certificate's private key, PEM"`
 }
 
 // archiveMemory returns the least memory_bytes of archive-parquet: the program and the decompressed

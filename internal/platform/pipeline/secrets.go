@@ -263,6 +263,43 @@ func (c ClickHouse) Login() (Login, error) {
 	return Login{User: c.User, Password: password}, nil
 }
 
+// minToken is the least length of the token of the monitor.
+const minToken = 16
+
+// Token returns the token that the monitor requires: that of token_env, or one that is generated the first time.
+func (c *Config) Token() (string, error) {
+	if env := c.Stages.Monitor.TokenEnv; env != "" {
+		token, err := Password(env)
+		if err == nil && len(token) < minToken {
+			err = fmt.Errorf("the token has %d characters, %d are needed", len(token), minToken)
+		}
+		if err != nil {
+			return "", fmt.Errorf("stages.monitor.token_env: %w", err)
+		}
+		return token, nil
+	}
+	e := embedded{file: filepath.Join(c.SecretsDir(), "monitor.json")}
+	s, err := e.read()
+	if err != nil || s != nil {
+		return s.password(), err
+	}
+	s = &secret{User: "operator", Password: rand.Text()}
+	if err := s.write(e.file); err != nil {
+		return "", fmt.Errorf("write the token of the monitor: %w", err)
+	}
+	if s, err = e.read(); err != nil { // another process may have written one at the same time
+		return "", err
+	}
+	return s.password(), nil
+}
+
+func (s *secret) password() string {
+	if s == nil {
+		return ""
+	}
+	return s.Password
+}
+
 // Password reads the password of an environment variable; no name means no password.
 func Password(env string) (string, error) {
 	if env == "" {

@@ -198,7 +198,7 @@ func TestNormalBudget(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	same, problems := parse([]byte(addresses + "memory: 4608MiB"))
+	same, problems := parse([]byte(addresses + "memory: 4736MiB"))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -133,3 +133,17 @@ func (rd *reader) skipped(r *stream.Record, cause error) {
 	rd.Log.Error("record skipped", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "key", string(r.Key), "error", cause,
 		"remedy", "forager doctor names such records, forager doctor --repair replaces or removes them")
 }
+
+// Serve lets a program that only follows topics run until ctx ends (nil), or until a follower has ended with an error, which it
+// returns. The probes report it as ready meanwhile.
+func (c *Client) Serve(ctx context.Context) error {
+	g := new(generation)
+	c.health.joined(g, 0)
+	defer c.health.left(g)
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.life.Done():
+		return context.Cause(c.life)
+	}
+}

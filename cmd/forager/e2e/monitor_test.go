@@ -1,0 +1,306 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"forager/cmd/internal/cli"
+	"forager/internal/monitor/view"
+	"forager/internal/platform/analytics"
+	"forager/schemas"
+)
+
+// attack is what the titles and links of pages have in tests of the monitor: markup, a script, an escape of terminals, an override of the
+// direction of writing, and the end of an attribute.
+const attack = "&lt;script&gt;attack()&lt;/script&gt;\u202e \x1b[2J &quot;onmouseover=&quot;attack()"
+
+// attacking is a web whose pages have attacks in titles and links.
+func attacking(web http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		web.ServeHTTP(answer, r)
+		body := answer.Body.Bytes()
+		if strings.HasPrefix(answer.Header().Get("Content-Type"), "text/html") {
+			body = bytes.Replace(body, []byte("<title>"), []byte("<title>"+attack), 1)
+			body = bytes.Replace(body, []byte("</body>"), []byte(`<a href="/x?'%22%3E%3Cscript%3Eattack()%3C/script%3E">`+attack+`</a><script>attack()</script></body>`), 1)
+		}
+		for k, v := range answer.Header() {
+			w.Header()[k] = v
+		}
+		w.Header().Del("Content-Length")
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(body) // the client may have gone
+	})
+}
+
+// operator is a client of the monitor.
+type operator struct {
+	t            testing.TB
+	base, token  string
+	client       *http.Client
+	host, origin string // of requests; empty = as usual
+}
+
+func (r *rig) operator() *operator {
+	r.t.Helper()
+	token, err := r.cfg.Token()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	o := &operator{t: r.t, base: "http://" + r.cfg.Stages.Monitor.Address, token: token, client: &http.Client{
+		Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	wait(r.t, "the monitor serves", func() bool {
+		resp, err := o.client.Get(o.base + "/login")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err == nil
+	})
+	return o
+}
+
+// do sends a request and returns status, header and body.
+func (o *operator) do(method, path, ifMatch, body string) (int, http.Header, string) {
+	o.t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, o.base+path, strings.NewReader(body))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if o.token != "" {
+		req.Header.Set("Authorization", "Bearer "+o.token)
+	}
+	if ifMatch != "" {
+		req.Header.Set("If-Match", ifMatch)
+	}
+	if strings.HasPrefix(path, "/api/") {
+		req.Header.Set("Content-Type", "application/json")
+	} else if body != "" {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	req.Host = o.host
+	if o.origin != "" {
+		req.Header.Set("Origin", o.origin)
+	}
+	resp, err := o.client.Do(req)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(b)
+}
+
+// get reads a response of the interface.
+func get[T any](o *operator, path string) (x T) {
+	o.t.Helper()
+	status, _, body := o.do(http.MethodGet, path, "", "")
+	if status != http.StatusOK {
+		o.t.Fatalf("%s: %d %s", path, status, body)
+	}
+	if err := json.Unmarshal([]byte(body), &x); err != nil {
+		o.t.Fatal(err)
+	}
+	return x
+}
+
+type listed[T any] struct {
+	Items []T
+	Next  string
+}
+
+// watched is a rig whose web attacks, with a crawl that has finished and one that is paused.
+func watched(t testing.TB) *rig {
+	g, _ := simulated(t)
+	r := newRig(t, attacking(g.Handler))
+	r.parts()
+	r.start(cli.Programs)
+	r.begin(r.crawl(g, "done", "apprentice+soft-focus", 60, func(ctl *schemas.CrawlControl) {
+		both := ranked(t, "apprentice+soft-focus", nil)
+		ctl.Policies, ctl.Mixture = both.Policies, both.Mixture
+	}))
+	r.until("done", "finished", time.Minute, finished)
+	r.verified("done")
+	r.begin(r.crawl(g, "steered", "soft-focus", 50_000, nil))
+	return r
+}
+
+// TestMonitor reads a finished crawl and steers another one through the monitor.
+func TestMonitor(t *testing.T) {
+	t.Parallel()
+	r := watched(t)
+	o := r.operator()
+	r.step(t, "guarded", func(t *testing.T) { guarded(t, *o) })
+	r.step(t, "read", func(t *testing.T) { o.t = t; readDone(t, r, o) })
+	r.step(t, "two operators", func(t *testing.T) { o.t = t; twoOperators(t, r, o) })
+	r.step(t, "pages", func(t *testing.T) { o.t = t; harmless(t, o) })
+}
+
+func guarded(t *testing.T, o operator) {
+	o.t = t
+	for _, c := range []struct {
+		what, token, host, origin, method, path string
+		status                                  int
+	}{
+		{"no token", "", "", "", "GET", "/api/v1/crawls", 401}, {"no token for a page", "", "", "", "GET", "/", 401},
+		{"another token", "x" + o.token, "", "", "GET", "/crawls/done", 401}, {"the token", o.token, "", "", "GET", "/", 200},
+		{"a name of another site", o.token, "evil.example", "", "GET", "/", 421}, {"a form of another site", o.token, "", "http://evil.example", "POST", "/crawls/steered/stop", 403},
+		{"another site, interface", o.token, "", "http://evil.example", "POST", "/api/v1/crawls/steered/stop", 403},
+		{"no such crawl", o.token, "", "", "GET", "/api/v1/crawls/none", 404}, {"no such crawl, page", o.token, "", "", "GET", "/crawls/none", 404},
+		{"login with another token", "", "", "", "GET", "/login?token=x", 401},
+		{"another query than one that reads", o.token, "", "", "GET", "/api/v1/crawls?limit=0", 422},
+	} {
+		o.token, o.host, o.origin = c.token, c.host, c.origin
+		status, header, body := o.do(c.method, c.path, "", "")
+		if status != c.status {
+			t.Errorf("%s: %d, want %d: %s", c.what, status, c.status, body)
+		}
+		if p := header.Get("Content-Security-Policy"); !strings.Contains(p, "frame-ancestors 'none'") || !strings.Contains(p, "default-src 'none'") || strings.Contains(p, "unsafe") {
+			t.Errorf("%s: policy %q", c.what, p)
+		}
+	}
+}
+
+func readDone(t *testing.T, r *rig, o *operator) {
+	crawls := get[listed[view.Crawl]](o, "/api/v1/crawls?limit=1")
+	if len(crawls.Items) != 1 || crawls.Items[0].Crawl != "done" || crawls.Next == "" {
+		t.Fatalf("%+v", crawls)
+	}
+	if next := get[listed[view.Crawl]](o, "/api/v1/crawls?cursor="+crawls.Next); len(next.Items) != 1 || next.Items[0].Crawl != "steered" || next.Next != "" {
+		t.Errorf("the rest is %+v", next)
+	}
+	c, st := crawls.Items[0], r.books.Status("done")
+	if c.Pages != st.GetPages() || c.State != "finished" || len(c.Arms) != 2 || c.Budget.Pages != 60 {
+		t.Errorf("%+v, and the status is %v", c, st)
+	}
+	curve := get[listed[view.Point]](o, "/api/v1/crawls/done/curve?limit=500").Items
+	if n := len(curve); n == 0 || curve[n-1].Pages != st.GetPages() || !near(curve[n-1].Harvest, c.Harvest) || !near(curve[n-1].Last1K, c.Harvest) {
+		t.Errorf("curve %+v, harvest %v", curve, c.Harvest)
+	}
+	var requests, delivered uint64
+	for _, h := range get[listed[analytics.Host]](o, "/api/v1/crawls/done/hosts?limit=500&by=waste").Items {
+		requests, delivered = requests+h.Requests, delivered+h.Delivered
+	}
+	if requests != st.GetDispatched() || delivered != st.GetPages() {
+		t.Errorf("hosts have %d requests and %d pages, status %d and %d", requests, delivered, st.GetDispatched(), st.GetPages())
+	}
+	pages := get[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=500").Items
+	if uint64(len(pages)) != st.GetPages() {
+		t.Errorf("%d pages, status %d", len(pages), st.GetPages())
+	}
+	links := 0
+	for _, p := range pages[:5] {
+		if one := get[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?url="+url.QueryEscape(p.URL)).Items; len(one) == 0 || one[0].URL != p.URL {
+			t.Errorf("%s is %+v", p.URL, one)
+		}
+		links += len(get[listed[analytics.SeenLink]](o, "/api/v1/crawls/done/leaps?url="+url.QueryEscape(p.URL)).Items)
+	}
+	if links == 0 {
+		t.Error("five pages have no link")
+	}
+	if models := get[listed[analytics.MadeModel]](o, "/api/v1/crawls/done/models").Items; len(models) == 0 {
+		t.Error("no model")
+	}
+	get[listed[analytics.Letters]](o, "/api/v1/dead-letters")
+	status, _, body := o.do("POST", "/api/v1/query", "", `{"sql":"SELECT count() FROM pages WHERE crawl = 'done' AND outcome = 'delivered'"}`)
+	if status != 200 || !strings.Contains(body, `[["60"]]`) {
+		t.Errorf("query: %d %s", status, body)
+	}
+	for _, sql := range []string{"DROP TABLE pages", "SELECT sleepEachRow(3) FROM numbers(100)", "SYSTEM SHUTDOWN"} {
+		if status, _, body := o.do("POST", "/api/v1/query", "", fmt.Sprintf(`{"sql":%q}`, sql)); status != 409 {
+			t.Errorf("%s: %d %s", sql, status, body)
+		}
+	}
+}
+
+func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
+
+// twoOperators derive a change each from the same revision.
+func twoOperators(t *testing.T, r *rig, o *operator) {
+	const path = "/api/v1/crawls/steered"
+	r.until("steered", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 0 })
+	_, header, _ := o.do("GET", path, "", "")
+	tag := header.Get("ETag")
+	status, header, body := o.do("POST", path+"/pause", tag, "")
+	if status != 200 || header.Get("ETag") == tag {
+		t.Fatalf("pause: %d %s, ETag %s", status, body, header.Get("ETag"))
+	}
+	newer := header.Get("ETag")
+	if status, _, body := o.do("POST", path+"/ranker", tag, `{"ranker":"breadth-first"}`); status != 412 || !strings.Contains(body, "nothing was done") {
+		t.Errorf("the second operator: %d %s", status, body)
+	}
+	if c := get[view.Crawl](o, path); c.Ranker != "soft-focus" || c.Wanted != "paused" || `"`+fmt.Sprint(c.Revision)+`"` != newer {
+		t.Errorf("after both: %+v", c)
+	}
+	r.until("steered", "paused", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0 })
+	for _, c := range []struct {
+		name, body string
+		status     int
+	}{
+		{"ranker", `{"ranker":"apprentice"}`, 200}, {"ranker", `{"ranker":"nonsense"}`, 409}, {"focus", `{"good":["Nowhere/Nothing"]}`, 422},
+		{"resume", `{"pages":10}`, 409}, {"resume", `{"pages":60000}`, 200}, {"seeds", `{"urls":["http://h0.s1.sim/new"]}`, 200}, {"seeds", `{"urls":["no URL"]}`, 409},
+		{"critic", `{"critic":"none"}`, 422}, {"marks", `{"urls":["http://never.example/"],"right":true}`, 409}, {"model", `{"version":"x"}`, 422}, {"pause", "", 200},
+	} {
+		if status, _, body := o.do("POST", path+"/"+c.name, "", c.body); status != c.status {
+			t.Errorf("%s %s: %d, want %d: %s", c.name, c.body, status, c.status, body)
+		}
+	}
+	page := get[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0]
+	if status, _, body := o.do("POST", "/api/v1/crawls/done/marks", "", fmt.Sprintf(`{"urls":[%q],"right":false}`, page.URL)); status != 200 {
+		t.Errorf("mark: %d %s", status, body)
+	}
+	if status, _, body := o.do("POST", "/api/v1/crawls/done/pause", "", ""); status != 409 {
+		t.Errorf("pausing a finished crawl: %d %s", status, body)
+	}
+	// The same by the forms of the page.
+	revision := get[view.Crawl](o, path).Revision
+	if status, _, body := o.do("POST", "/crawls/steered/resume", "", fmt.Sprintf("revision=%d&pages=70000", revision)); status != 200 || !strings.Contains(body, "Done: resume") {
+		t.Errorf("resume by a form: %d", status)
+	}
+	if status, _, body := o.do("POST", "/crawls/steered/stop", "", fmt.Sprintf("revision=%d", revision)); status != 412 || !strings.Contains(body, "nothing was done") {
+		t.Errorf("stop by a form of an old revision: %d", status)
+	}
+}
+
+// harmless reads every view of a crawl of attacks.
+func harmless(t *testing.T, o *operator) {
+	page := get[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0]
+	if !strings.Contains(page.Title, "<script>attack()</script>") {
+		t.Fatalf("title %q: no attack arrived", page.Title)
+	}
+	address := url.QueryEscape(page.URL)
+	for _, path := range []string{
+		"/", "/crawls/done", "/crawls/done/hosts", "/crawls/done/hosts?by=failures", "/crawls/done/pages", "/crawls/done/page?url=" + address, "/crawls/done/models",
+		"/compare?crawl=done&crawl=steered", "/letters", "/sql", "/crawls/done/page?url=javascript:attack()", "/crawls/done/page?url=%22%3E%3Cscript%3Eattack()",
+	} {
+		status, header, body := o.do("GET", path, "", "")
+		if status != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/html") {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+		for _, bad := range []string{"<script>attack", `href="javascript:`, `"onmouseover=`} {
+			if strings.Contains(body, bad) {
+				t.Errorf("%s has %s", path, bad)
+			}
+		}
+		if i := strings.IndexFunc(body, func(c rune) bool { return c != '\n' && unicode.In(c, unicode.Cc, unicode.Cf) }); i >= 0 {
+			t.Errorf("%s has the character %q", path, body[i:i+4])
+		}
+	}
+	status, header, body := o.do("GET", "/crawls/done/copy?url="+address, "", "")
+	if policy := header.Get("Content-Security-Policy"); status != 200 || !strings.HasPrefix(policy, "sandbox; default-src 'none'") || !strings.Contains(body, "attack()") {
+		t.Errorf("copy: %d, policy %q", status, policy)
+	}
+}

@@ -1,0 +1,257 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"forager/internal/monitor/view"
+	"forager/internal/operate"
+	"forager/internal/platform/analytics"
+)
+
+// version of the interface.
+const version = "1.0.0"
+
+// Register adds the interface to a server and returns its description.
+func Register(mux *http.ServeMux, s *view.Source) *huma.OpenAPI {
+	config := huma.DefaultConfig("Forager", version)
+	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
+	config.OpenAPIPath = "/api/v1/openapi"
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
+	config.Security = []map[string][]string{{"token": {}}}
+	a := humago.New(mux, config)
+	reads(a, s)
+	changes(a, s)
+	mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) { events(w, r, s) })
+	return a.OpenAPI()
+}
+
+// one is the path of a crawl.
+type one struct {
+	Crawl string `path:"crawl" maxLength:"64"`
+}
+
+// page is a part of a list.
+type page struct {
+	Cursor string `query:"cursor" maxLength:"32" doc:"Next of the response before; empty = the beginning."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
+}
+
+func (p *page) skip() (int, error) {
+	if p.Cursor == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(p.Cursor)
+	if err != nil || n < 0 || n > 1e6 {
+		return 0, huma.Error422UnprocessableEntity("cursor is none that a response had")
+	}
+	return n, nil
+}
+
+// list is the response of a list.
+type list[T any] struct {
+	Body struct {
+		Items []T    `json:"items"`
+		Next  string `json:"next,omitempty" doc:"Cursor of what follows; absent at the end."`
+	}
+}
+
+// listed makes the response of what was asked for with one item more than the limit.
+func listed[T any](items []T, skip, limit int) *list[T] {
+	l := new(list[T])
+	l.Body.Items = append([]T{}, items[:min(limit, len(items))]...)
+	if len(items) > limit {
+		l.Body.Next = strconv.Itoa(skip + limit)
+	}
+	return l
+}
+
+// tagged is a crawl with its revision.
+type tagged struct {
+	ETag string `header:"ETag"`
+	Body *view.Crawl
+}
+
+func crawlOf(s *view.Source, name string) (*tagged, error) {
+	c, err := s.Crawl(name)
+	if err != nil {
+		return nil, Problem(err)
+	}
+	return &tagged{fmt.Sprintf("%q", strconv.FormatUint(c.Revision, 10)), c}, nil
+}
+
+// asked registers a list of a crawl that ClickHouse is asked for.
+func asked[I any, T any](a huma.API, s *view.Source, id, path, summary string, get func(ctx context.Context, in *I, skip, most int) ([]T, error), parts func(*I) (string, *page)) {
+	huma.Register(a, huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary}, func(ctx context.Context, in *I) (*list[T], error) {
+		crawl, p := parts(in)
+		skip, err := p.skip()
+		if err != nil {
+			return nil, err
+		}
+		if crawl != "" {
+			if _, err := s.Topics.Control(crawl); err != nil {
+				return nil, Problem(err)
+			}
+		}
+		items, err := get(view.Ask(ctx), in, skip, p.Limit+1)
+		if err != nil {
+			return nil, Problem(err)
+		}
+		return listed(items, skip, p.Limit), nil
+	})
+}
+
+type ofCrawl struct {
+	one
+	page
+}
+
+type ofHosts struct {
+	ofCrawl
+	By string `query:"by" enum:"yield,waste,failures" default:"yield"`
+}
+
+type ofPages struct {
+	ofCrawl
+	URL   string  `query:"url" maxLength:"4096" doc:"The requests of this URL only."`
+	Above float64 `query:"above" minimum:"0" maximum:"1" doc:"Delivered pages of this relevance at least."`
+}
+
+type ofLinks struct {
+	ofCrawl
+	URL string `query:"url" required:"true" maxLength:"4096" doc:"The page whose links are wanted."`
+}
+
+func reads(a huma.API, s *view.Source) {
+	huma.Register(a, huma.Operation{OperationID: "list-crawls", Method: http.MethodGet, Path: "/api/v1/crawls", Summary: "Crawls with their states"},
+		func(_ context.Context, in *page) (*list[*view.Crawl], error) {
+			skip, err := in.skip()
+			if err != nil {
+				return nil, err
+			}
+			all := s.Crawls()
+			return listed(all[min(skip, len(all)):], skip, in.Limit), nil
+		})
+	huma.Register(a, huma.Operation{OperationID: "get-crawl", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}", Summary: "State of a crawl"},
+		func(_ context.Context, in *one) (*tagged, error) { return crawlOf(s, in.Crawl) })
+	crawl := func(in *ofCrawl) (string, *page) { return in.Crawl, &in.page }
+	asked(a, s, "get-curve", "/api/v1/crawls/{crawl}/curve", "Harvest over the delivered pages",
+		func(ctx context.Context, in *ofCrawl, skip, most int) ([]view.Point, error) {
+			all, err := s.Curve(ctx, in.Crawl)
+			return all[min(skip, len(all)):min(skip+most, len(all))], err
+		}, crawl)
+	asked(a, s, "list-hosts", "/api/v1/crawls/{crawl}/hosts", "Hosts by what they gave, wasted or failed",
+		func(ctx context.Context, in *ofHosts, skip, most int) ([]analytics.Host, error) {
+			return s.DB.Hosts(ctx, in.Crawl, in.By, skip, most)
+		}, func(in *ofHosts) (string, *page) { return in.Crawl, &in.page })
+	asked(a, s, "list-pages", "/api/v1/crawls/{crawl}/pages", "Requests of a URL, or the newest delivered pages",
+		func(ctx context.Context, in *ofPages, skip, most int) ([]analytics.SeenPage, error) {
+			return s.DB.SeenPages(ctx, in.Crawl, in.URL, in.Above, skip, most)
+		}, func(in *ofPages) (string, *page) { return in.Crawl, &in.page })
+	asked(a, s, "list-leaps", "/api/v1/crawls/{crawl}/leaps", "Links of a page with predictions, and what came of them",
+		func(ctx context.Context, in *ofLinks, skip, most int) ([]analytics.SeenLink, error) {
+			all, err := s.DB.SeenLinks(ctx, in.Crawl, in.URL, skip+most)
+			return all[min(skip, len(all)):], err
+		}, func(in *ofLinks) (string, *page) { return in.Crawl, &in.page })
+	asked(a, s, "list-models", "/api/v1/crawls/{crawl}/models", "Models of a crawl, the newest first",
+		func(ctx context.Context, in *ofCrawl, skip, most int) ([]analytics.MadeModel, error) {
+			return s.DB.MadeModels(ctx, in.Crawl, skip, most)
+		}, crawl)
+	asked(a, s, "list-dead-letters", "/api/v1/dead-letters", "Records that no stage could handle, by class of error",
+		func(ctx context.Context, _ *page, skip, most int) ([]analytics.Letters, error) {
+			all, err := s.DB.Letters(ctx, skip+most)
+			return all[min(skip, len(all)):], err
+		}, func(in *page) (string, *page) { return "", in })
+	huma.Register(a, huma.Operation{OperationID: "query", Method: http.MethodPost, Path: "/api/v1/query", Summary: "Rows of a query that reads, bounded in time and number"},
+		func(ctx context.Context, in *struct {
+			Body struct {
+				SQL string `json:"sql" minLength:"1" maxLength:"20000"`
+			}
+		}) (*struct{ Body *view.Rows }, error) {
+			rows, err := s.Query(ctx, in.Body.SQL)
+			if err != nil {
+				return nil, Problem(err)
+			}
+			return &struct{ Body *view.Rows }{rows}, nil
+		})
+}
+
+// change is a request to change a crawl.
+type change[B any] struct {
+	one
+	IfMatch string `header:"If-Match" maxLength:"32" doc:"ETag of the crawl from which the change was derived; absent = whatever is in force."`
+	Body    B
+}
+
+// unchanged is the same without a body.
+type unchanged struct {
+	one
+	IfMatch string `header:"If-Match" maxLength:"32" doc:"ETag of the crawl from which the change was derived; absent = whatever is in force."`
+}
+
+func changes(a huma.API, s *view.Source) {
+	plain := func(name, summary string, do func(context.Context, string, uint64) error) {
+		huma.Register(a, operation(name, summary), func(ctx context.Context, in *unchanged) (*tagged, error) {
+			return changed(s, in.Crawl, in.IfMatch, func(seen uint64) error { return do(ctx, in.Crawl, seen) })
+		})
+	}
+	plain("pause", "Pause a crawl; requests in flight end", s.Pause)
+	plain("stop", "Stop a crawl for good", s.Stop)
+	with(a, s, "resume", "Continue a crawl, with a larger budget, seeds or further tries", s.Resume)
+	with(a, s, "ranker", "Change the rankers", s.Rank)
+	with(a, s, "focus", "Mark topics good or bad, or change their weights", s.Focus)
+	with(a, s, "critic", "Change the critics", s.Judge)
+	with(a, s, "model", "Rank by a model", s.Pin)
+	with(a, s, "seeds", "Give a crawl more seeds", s.Seed)
+	with(a, s, "marks", "Keep a verdict on pages for the next training of the critic", s.Mark)
+}
+
+func operation(name, summary string) huma.Operation {
+	return huma.Operation{
+		OperationID: name, Method: http.MethodPost, Path: "/api/v1/crawls/{crawl}/" + name, Summary: summary,
+		Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusServiceUnavailable},
+	}
+}
+
+func with[B any](a huma.API, s *view.Source, name, summary string, do func(context.Context, string, uint64, *B) error) {
+	huma.Register(a, operation(name, summary), func(ctx context.Context, in *change[B]) (*tagged, error) {
+		return changed(s, in.Crawl, in.IfMatch, func(seen uint64) error { return do(ctx, in.Crawl, seen, &in.Body) })
+	})
+}
+
+func changed(s *view.Source, crawl, ifMatch string, do func(seen uint64) error) (*tagged, error) {
+	var seen uint64
+	if ifMatch != "" && ifMatch != "*" {
+		var err error
+		if seen, err = strconv.ParseUint(strings.Trim(ifMatch, `"`), 10, 64); err != nil || seen == 0 {
+			return nil, huma.Error412PreconditionFailed("If-Match is no ETag of a crawl")
+		}
+	}
+	if err := do(seen); err != nil {
+		return nil, Problem(err)
+	}
+	return crawlOf(s, crawl)
+}
+
+// Problem returns an error with the status of a response.
+func Problem(err error) huma.StatusError {
+	text := view.Plain(err.Error())
+	switch {
+	case errors.Is(err, operate.ErrUnknown):
+		return huma.Error404NotFound(text)
+	case errors.Is(err, operate.ErrChanged):
+		return huma.Error412PreconditionFailed(text)
+	case errors.Is(err, operate.ErrRefused):
+		return huma.Error409Conflict(text)
+	case operate.Away(err):
+		return huma.Error503ServiceUnavailable(text)
+	}
+	return huma.Error422UnprocessableEntity(text)
+}

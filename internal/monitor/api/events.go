@@ -1,0 +1,71 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"forager/internal/monitor/view"
+)
+
+const (
+	// maxStreams is the number of clients that may follow events.
+	maxStreams = 64
+	// pause between two events, beat between two comments that keep the connection open, and the time for writing one.
+	pause, beat, writeWithin = time.Second, 15 * time.Second, 20 * time.Second
+)
+
+var streams atomic.Int64
+
+// events sends the states of all crawls, at once and whenever a record about them was read, at most once a second.
+func events(w http.ResponseWriter, r *http.Request, s *view.Source) {
+	if streams.Add(1) > maxStreams {
+		streams.Add(-1)
+		http.Error(w, "too many clients follow events", http.StatusServiceUnavailable)
+		return
+	}
+	defer streams.Add(-1)
+	w.Header().Set("Content-Type", "text/event-stream")
+	control := http.NewResponseController(w)
+	for {
+		version, next := s.Changed()
+		data, err := json.Marshal(s.Crawls())
+		if err != nil {
+			return
+		}
+		if !write(w, control, fmt.Sprintf("id: %d\nevent: crawls\ndata: %s\n\n", version, data)) || !wait(r, time.After(pause)) {
+			return
+		}
+		for waiting := true; waiting; {
+			select {
+			case <-next:
+				waiting = false
+			case <-r.Context().Done():
+				return
+			case <-time.After(beat):
+				if !write(w, control, ": \n\n") {
+					return
+				}
+			}
+		}
+	}
+}
+
+func wait(r *http.Request, until <-chan time.Time) bool {
+	select {
+	case <-until:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+func write(w http.ResponseWriter, control *http.ResponseController, text string) bool {
+	if control.SetWriteDeadline(time.Now().Add(writeWithin)) != nil {
+		return false
+	}
+	_, err := w.Write([]byte(text))
+	return err == nil && control.Flush() == nil
+}

@@ -1,0 +1,56 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"forager/internal/platform/analytics"
+)
+
+// Rows are the result of a query, as text.
+type Rows struct {
+	Columns []string   `json:"columns"`
+	Rows    [][]string `json:"rows"`
+	// Cut: there are more rows.
+	Cut bool `json:"cut,omitempty"`
+}
+
+const (
+	shownRows = 1000
+	maxCell   = 2000
+)
+
+// errEnough ends the reading of a result.
+var errEnough = errors.New("enough rows")
+
+// Query runs a statement that reads, for at most ten seconds, and returns its first rows.
+func (s *Source) Query(ctx context.Context, sql string) (*Rows, error) {
+	if !analytics.Reads(sql) {
+		return nil, refused{errors.New("only statements that read are run: SELECT, WITH, SHOW, DESCRIBE, EXPLAIN")}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*askWithin)
+	defer cancel()
+	rows := &Rows{Columns: []string{}, Rows: [][]string{}}
+	err := s.DB.EachWith(Ask(ctx), sql, nil, func(columns []analytics.Column) {
+		for _, c := range columns {
+			rows.Columns = append(rows.Columns, Plain(c.Name))
+		}
+	}, func(row []any) error {
+		if len(rows.Rows) == shownRows {
+			rows.Cut = true
+			return errEnough
+		}
+		cells := make([]string, len(row))
+		for i, v := range row {
+			text := fmt.Sprint(v)
+			cells[i] = Plain(text[:min(len(text), maxCell)])
+		}
+		rows.Rows = append(rows.Rows, cells)
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, refused{err}
+	}
+	return rows, nil
+}

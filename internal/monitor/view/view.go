@@ -1,0 +1,202 @@
+package view
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/operate"
+	"forager/internal/platform/analytics"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/pipeline"
+	"forager/internal/stream"
+	"forager/schemas"
+)
+
+// Source is where the monitor reads. It is safe for concurrent use.
+type Source struct {
+	Config *pipeline.Config
+	Topics *operate.Topics
+	DB     *analytics.DB
+	Store  *objects.Store
+
+	mu sync.Mutex
+	// paces are the delivered pages of crawls at the times of their last statuses.
+	paces map[string][]pace
+	// changed is closed, and replaced, when a record was read.
+	changed chan struct{}
+	version uint64
+}
+
+// New returns a source without crawls; every record of operate.Followed is to be given to Read.
+func New(cfg *pipeline.Config, topics *operate.Topics, db *analytics.DB, store *objects.Store) *Source {
+	return &Source{Config: cfg, Topics: topics, DB: db, Store: store, paces: make(map[string][]pace), changed: make(chan struct{})}
+}
+
+// pace is the number of pages that a crawl had delivered at a time, Unix milliseconds.
+type pace struct {
+	at    int64
+	pages uint64
+}
+
+// Rates are means over at most the last minute, of at most so many statuses.
+const (
+	paceSpan = int64(time.Minute / time.Millisecond)
+	maxPaces = 128
+)
+
+// Read takes a record of a followed topic.
+func (s *Source) Read(r stream.Record) error {
+	if err := s.Topics.Read(r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Topic == schemas.TopicCrawlStatus && r.Value != nil {
+		m, err := operate.ReadFollowed(r)
+		if err != nil {
+			return err
+		}
+		crawl := m.(*schemas.CrawlStatus).GetCrawl()
+		st := s.Topics.Status(crawl)
+		list := append(s.paces[crawl], pace{st.GetAt(), st.GetPages()})
+		for len(list) > maxPaces || len(list) > 2 && list[0].at < st.GetAt()-paceSpan {
+			list = list[1:]
+		}
+		s.paces[crawl] = slices.Clip(list)
+	}
+	s.version++
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
+}
+
+// Changed returns a number that grows with every record, and a channel that is closed at the next one.
+func (s *Source) Changed() (version uint64, next <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version, s.changed
+}
+
+// Arm is a policy of a mixture.
+type Arm struct {
+	Policy   string  `json:"policy"`
+	Chosen   uint64  `json:"chosen" doc:"Requests that it chose."`
+	Credited uint64  `json:"credited" doc:"Pages credited to it."`
+	Share    float64 `json:"share" doc:"What it is expected to bring, by what it brought lately."`
+}
+
+// Crawl is the state of a crawl.
+type Crawl struct {
+	operate.Summary
+	Revision uint64 `json:"revision" doc:"Of the control record; also the ETag."`
+	Wanted   string `json:"wanted" doc:"The state that an operator wants: running, paused, stopped."`
+	// Sentence describes the state for people.
+	Sentence string             `json:"sentence"`
+	Ranker   string             `json:"ranker"`
+	Rankers  []string           `json:"ranker_shadows" doc:"Rankers for comparison."`
+	Critic   string             `json:"critic"`
+	Shadows  []string           `json:"critic_shadows" doc:"Critics for comparison."`
+	Focus    []string           `json:"focus"`
+	Weights  map[string]float64 `json:"weights"`
+	Bad      []string           `json:"bad"`
+	Budget   Budget             `json:"budget"`
+	Rate     float64            `json:"pages_per_second" doc:"Over the last minute."`
+	Started  time.Time          `json:"started"`
+	// Ends is the estimated end by the budget of pages; zero if it cannot be estimated.
+	Ends time.Time `json:"ends,omitzero"`
+	Arms []Arm     `json:"arms"`
+}
+
+// Budget is what a crawl may use; 0 = unlimited.
+type Budget struct {
+	Pages    uint64 `json:"pages"`
+	Requests uint64 `json:"requests"`
+}
+
+// Used is the share of the budget that was used, 0 without one.
+func (c *Crawl) Used() float64 {
+	used := 0.0
+	for _, x := range [][2]uint64{{c.Pages, c.Budget.Pages}, {c.Requests, c.Budget.Requests}} {
+		if x[1] > 0 {
+			used = max(used, float64(x[0])/float64(x[1]))
+		}
+	}
+	return min(used, 1)
+}
+
+// Crawls returns the states of all crawls that were not deleted, by name.
+func (s *Source) Crawls() []*Crawl {
+	list := []*Crawl{}
+	for _, name := range s.Topics.Known() {
+		if c, err := s.Crawl(name); err == nil { // deleted meanwhile
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Crawl returns the state of a crawl; the error is that of operate.Topics.Control.
+func (s *Source) Crawl(name string) (*Crawl, error) {
+	ctl, err := s.Topics.Control(name)
+	if err != nil {
+		return nil, err
+	}
+	st := s.Topics.Status(name)
+	c := &Crawl{
+		Summary: operate.Summarize(name, st), Revision: ctl.GetRevision(), Wanted: operate.StateName(ctl), Ranker: crawlfile.NameOf(ctl),
+		Rankers: operate.PolicyNames(ctl.GetRankerShadows()), Critic: ctl.GetCritic(), Shadows: ctl.GetShadows(), Focus: ctl.GetFocus(),
+		Weights: ctl.GetWeights(), Bad: ctl.GetBad(), Budget: Budget{ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()},
+		Started: time.UnixMilli(ctl.GetCreatedAt()).UTC(), Arms: []Arm{},
+	}
+	for _, a := range st.GetArms() {
+		c.Arms = append(c.Arms, Arm{a.GetPolicy(), a.GetChosen(), a.GetCredited(), a.GetAlpha() / max(a.GetAlpha()+a.GetBeta(), math.SmallestNonzeroFloat64)})
+	}
+	if st.GetState() == schemas.ShardState_SHARD_STATE_RUNNING {
+		c.Rate = s.rate(name, time.Now())
+		if left := float64(c.Budget.Pages) - float64(c.Pages); c.Rate > 0 && c.Budget.Pages > 0 && left > 0 {
+			if wait := left / c.Rate; wait < 1e9 {
+				c.Ends = time.Now().Add(time.Duration(wait * float64(time.Second))).UTC().Truncate(time.Second)
+			}
+		}
+	}
+	c.Sentence = c.sentence()
+	return c, nil
+}
+
+// rate returns the pages a second over the last minute, 0 while it is not known.
+func (s *Source) rate(crawl string, now time.Time) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.paces[crawl]
+	if len(list) < 2 {
+		return 0
+	}
+	first, last := list[0], list[len(list)-1]
+	span := max(last.at, now.UnixMilli()-paceSpan/10) - first.at
+	if span <= 0 || last.pages < first.pages {
+		return 0
+	}
+	return float64(last.pages-first.pages) / (float64(span) / 1000)
+}
+
+func (c *Crawl) sentence() string {
+	switch {
+	case c.State == "waiting":
+		return c.Reason
+	case c.Waiting != "":
+		return c.State + ": " + c.Why()
+	case c.Reason != "":
+		return c.State + ": " + c.Reason
+	case c.State != c.Wanted && c.Wanted != "running":
+		return fmt.Sprintf("is to be %s; %d requests are in flight", c.Wanted, c.InFlight)
+	case c.State == "running" && c.InFlight == 0 && c.Queued == 0:
+		return "running: nothing is queued or in flight"
+	case c.Activity != "":
+		return c.State + ": " + c.Activity
+	}
+	return c.State
+}

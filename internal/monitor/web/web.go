@@ -1,0 +1,442 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"forager/internal/export"
+	"forager/internal/measure/chart"
+	"forager/internal/monitor/api"
+	"forager/internal/monitor/view"
+	"forager/internal/operate"
+	"forager/internal/platform/analytics"
+	"forager/schemas"
+)
+
+//go:embed static
+var static embed.FS
+
+//go:embed page.html
+var source string
+
+var pages = template.Must(template.New("page").Funcs(template.FuncMap{
+	"text": view.Plain, "join": strings.Join, "pageof": pageOf, "line": line, "orders": func() map[string]string { return analytics.HostsBy },
+	"percent": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) },
+	"three":   func(x float64) string { return fmt.Sprintf("%.3f", x) },
+	"one":     func(x float64) string { return fmt.Sprintf("%.1f", x) },
+	"clock": func(t time.Time) string {
+		if t.Unix() <= 0 {
+			return "–"
+		}
+		return t.UTC().Format("2006-01-02 15:04:05Z")
+	},
+}).Parse(source))
+
+// line is a URL of the web that may be followed: any other one is text.
+func line(raw string) map[string]string {
+	m := map[string]string{"Text": view.Plain(raw)}
+	if u, err := url.Parse(raw); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+		m["Href"] = u.String()
+	}
+	return m
+}
+
+// pageOf is the address of the view of a page.
+func pageOf(crawl, pageURL string) string {
+	return "/crawls/" + url.PathEscape(crawl) + "/page?" + url.Values{"url": {pageURL}}.Encode()
+}
+
+// site has the handlers.
+type site struct{ *view.Source }
+
+// Register adds the page to a server.
+func Register(mux *http.ServeMux, s *view.Source) {
+	x := site{s}
+	mux.Handle("GET /static/", http.FileServerFS(static))
+	mux.HandleFunc("GET /{$}", x.crawls)
+	mux.HandleFunc("GET /crawls/{crawl}", x.crawl)
+	mux.HandleFunc("POST /crawls/{crawl}/{action}", x.act)
+	mux.HandleFunc("GET /crawls/{crawl}/hosts", x.hosts)
+	mux.HandleFunc("GET /crawls/{crawl}/pages", x.pages)
+	mux.HandleFunc("GET /crawls/{crawl}/page", x.page)
+	mux.HandleFunc("GET /crawls/{crawl}/copy", x.copy)
+	mux.HandleFunc("GET /crawls/{crawl}/models", x.models)
+	mux.HandleFunc("GET /compare", x.compare)
+	mux.HandleFunc("GET /letters", x.letters)
+	mux.HandleFunc("GET /sql", x.sql)
+	mux.HandleFunc("POST /sql", x.sql)
+}
+
+// Denied is the page for those who have no token.
+func Denied(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprintln(w, `{"title":"Unauthorized","status":401,"detail":"send the token in the header Authorization: Bearer TOKEN"}`)
+		return
+	}
+	show(w, http.StatusUnauthorized, &content{View: "login", Title: "Token"})
+}
+
+// content is what a template shows.
+type content struct {
+	View, Title string
+	// Crawl of the view, nil of those about several.
+	Crawl  *view.Crawl
+	Crawls []*view.Crawl
+	// Problem is why something was not done, Done what was.
+	Problem, Done string
+	Charts        []template.HTML
+	Sparks        map[string]template.HTML
+	Lately        *view.Point
+	Hosts         []analytics.Host
+	Pages         []analytics.SeenPage
+	Links         []analytics.SeenLink
+	Models        []analytics.MadeModel
+	Letters       []analytics.Letters
+	Rows          *view.Rows
+	// Query has the parameters of the request.
+	Query url.Values
+	SQL   string
+}
+
+func show(w http.ResponseWriter, status int, c *content) {
+	var b bytes.Buffer
+	if err := pages.Execute(&b, c); err != nil {
+		http.Error(w, view.Plain(err.Error()), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = b.WriteTo(w) // the client has gone
+}
+
+// fail shows an error in the place of a view.
+func fail(w http.ResponseWriter, c *content, err error) {
+	p := api.Problem(err)
+	c.View, c.Title, c.Problem = "problem", "Problem", p.Error()
+	show(w, p.GetStatus(), c)
+}
+
+// of finds the crawl of a request, or shows that there is none.
+func (x site) of(w http.ResponseWriter, r *http.Request, viewName string) *content {
+	c, err := x.Crawl(r.PathValue("crawl"))
+	if err != nil {
+		fail(w, new(content), err)
+		return nil
+	}
+	return &content{View: viewName, Title: c.Crawl, Crawl: c, Query: r.URL.Query()}
+}
+
+func (x site) crawls(w http.ResponseWriter, r *http.Request) {
+	c := &content{View: "crawls", Title: "Crawls", Crawls: x.Crawls(), Sparks: make(map[string]template.HTML)}
+	for _, one := range c.Crawls {
+		points, err := x.Curve(r.Context(), one.Crawl)
+		if err != nil {
+			c.Problem = "Curves are missing: " + view.Plain(err.Error())
+			break
+		}
+		c.Sparks[one.Crawl] = spark(points)
+	}
+	show(w, http.StatusOK, c)
+}
+
+func (x site) crawl(w http.ResponseWriter, r *http.Request) {
+	if c := x.of(w, r, "crawl"); c != nil {
+		x.showCrawl(w, r, http.StatusOK, c)
+	}
+}
+
+func (x site) showCrawl(w http.ResponseWriter, r *http.Request, status int, c *content) {
+	points, err := x.Curve(r.Context(), c.Crawl.Crawl)
+	switch {
+	case err != nil && c.Problem == "":
+		c.Problem = "Curves are missing: " + view.Plain(err.Error())
+	case len(points) > 0:
+		c.Lately = &points[len(points)-1]
+		c.Charts = curves(points)
+	}
+	show(w, status, c)
+}
+
+// curves draws the harvest and the queue of a crawl.
+func curves(points []view.Point) []template.HTML {
+	lines := []chart.Line{{Name: "harvest so far"}, {Name: "last 100 pages"}, {Name: "last 1,000 pages"}, {Name: "loss so far", Dashed: true}}
+	queue := chart.Line{Name: "URLs queued"}
+	for _, p := range points {
+		n := float64(p.Pages)
+		for i, y := range []float64{p.Harvest, p.Last100, p.Last1K, 1 - p.Harvest} {
+			lines[i].X, lines[i].Y = append(lines[i].X, n), append(lines[i].Y, y)
+		}
+		queue.X, queue.Y = append(queue.X, n), append(queue.Y, float64(p.Queued))
+	}
+	harvest := chart.Chart{Title: "Harvest and loss", XTitle: "pages", YTitle: "mean R", Lines: lines, Least: 0, Most: 1}
+	queued := chart.Chart{Title: "Queue", XTitle: "pages", YTitle: "URLs", Lines: []chart.Line{queue}}
+	return []template.HTML{harvest.SVG(), queued.SVG()}
+}
+
+// spark draws the harvest of the last 100 pages in the size of a word.
+func spark(points []view.Point) template.HTML {
+	if len(points) == 0 {
+		return "–"
+	}
+	const wide, high = 120.0, 24.0
+	last := points[len(points)-1]
+	var path strings.Builder
+	for i, p := range points {
+		pen := 'L'
+		if i == 0 {
+			pen = 'M'
+		}
+		fmt.Fprintf(&path, "%c%.1f %.1f", pen, wide*float64(p.Pages)/float64(last.Pages), high-1-(high-2)*min(max(p.Last100, 0), 1))
+	}
+	return template.HTML(fmt.Sprintf(`<svg class="spark" viewBox="0 0 %g %g" role="img" aria-label="Harvest of the last 100 pages %.3f, of the last 1,000 %.3f">`+
+		`<path d="%s" fill="none" stroke="#0072b2" stroke-width="1.5"/></svg>`, wide, high, last.Last100, last.Last1K, path.String())) // numbers only
+}
+
+// shownHosts is the number of rows of a view.
+const shownHosts = 50
+
+func (x site) hosts(w http.ResponseWriter, r *http.Request) {
+	c := x.of(w, r, "hosts")
+	if c == nil {
+		return
+	}
+	by := r.FormValue("by")
+	if _, ok := analytics.HostsBy[by]; !ok {
+		by = "yield"
+		c.Query.Set("by", by)
+	}
+	var err error
+	if c.Hosts, err = x.DB.Hosts(view.Ask(r.Context()), c.Crawl.Crawl, by, 0, shownHosts); err != nil {
+		fail(w, c, err)
+		return
+	}
+	show(w, http.StatusOK, c)
+}
+
+func (x site) pages(w http.ResponseWriter, r *http.Request) {
+	c := x.of(w, r, "pages")
+	if c == nil {
+		return
+	}
+	var above float64
+	if text := r.FormValue("above"); text != "" {
+		if _, err := fmt.Sscanf(text, "%g", &above); err != nil {
+			above = 0
+		}
+	}
+	var err error
+	if c.Pages, err = x.DB.SeenPages(view.Ask(r.Context()), c.Crawl.Crawl, "", above, 0, shownHosts); err != nil {
+		fail(w, c, err)
+		return
+	}
+	show(w, http.StatusOK, c)
+}
+
+// shownLinks is the number of links that the view of a page has.
+const shownLinks = 300
+
+func (x site) page(w http.ResponseWriter, r *http.Request) {
+	c := x.of(w, r, "page")
+	if c == nil {
+		return
+	}
+	x.showPage(w, r, http.StatusOK, c, r.FormValue("url"))
+}
+
+func (x site) showPage(w http.ResponseWriter, r *http.Request, status int, c *content, address string) {
+	c.View, c.Query = "page", url.Values{"url": {address}}
+	ctx := view.Ask(r.Context())
+	var err error
+	if c.Pages, err = x.DB.SeenPages(ctx, c.Crawl.Crawl, address, 0, 0, 10); err == nil {
+		c.Links, err = x.DB.SeenLinks(ctx, c.Crawl.Crawl, address, shownLinks)
+	}
+	if err != nil {
+		fail(w, c, err)
+		return
+	}
+	show(w, status, c)
+}
+
+// copyPolicy is that of stored pages: no script, no form, no request to anything.
+const copyPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+
+func (x site) copy(w http.ResponseWriter, r *http.Request) {
+	sel := analytics.Selection{Crawl: r.PathValue("crawl"), Outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED), Among: []string{r.FormValue("url")}}
+	var found *export.Page
+	err := export.Each(view.Ask(r.Context()), x.DB, x.Store, sel, func(p export.Page) error {
+		found = &p
+		return nil
+	})
+	if err != nil {
+		fail(w, new(content), err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", copyPolicy)
+	h.Set("X-Frame-Options", "SAMEORIGIN")
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	if found == nil {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintln(w, "no copy of this page is stored")
+		return
+	}
+	if strings.HasPrefix(found.ContentType, "text/html") || strings.HasPrefix(found.ContentType, "application/xhtml") {
+		h.Set("Content-Type", "text/html"+strings.TrimPrefix(strings.TrimPrefix(found.ContentType, "text/html"), "application/xhtml+xml"))
+	}
+	_, _ = w.Write(found.Body) // the client has gone
+}
+
+func (x site) models(w http.ResponseWriter, r *http.Request) {
+	c := x.of(w, r, "models")
+	if c == nil {
+		return
+	}
+	var err error
+	if c.Models, err = x.DB.MadeModels(view.Ask(r.Context()), c.Crawl.Crawl, 0, shownHosts); err != nil {
+		fail(w, c, err)
+		return
+	}
+	show(w, http.StatusOK, c)
+}
+
+// maxCompared is the number of crawls in one chart.
+const maxCompared = 10
+
+func (x site) compare(w http.ResponseWriter, r *http.Request) {
+	c := &content{View: "compare", Title: "Compare", Query: r.URL.Query(), Crawls: x.Crawls()}
+	harvest := chart.Chart{Title: "Harvest so far", XTitle: "pages", YTitle: "mean R", Least: 0, Most: 1}
+	for _, name := range c.Query["crawl"] {
+		if _, err := x.Crawl(name); err != nil || len(harvest.Lines) == maxCompared {
+			continue
+		}
+		points, err := x.Curve(r.Context(), name)
+		if err != nil {
+			fail(w, c, err)
+			return
+		}
+		line := chart.Line{Name: name}
+		for _, p := range points {
+			line.X, line.Y = append(line.X, float64(p.Pages)), append(line.Y, p.Harvest)
+		}
+		harvest.Lines = append(harvest.Lines, line)
+	}
+	if len(harvest.Lines) > 0 {
+		c.Charts = []template.HTML{harvest.SVG()}
+	}
+	show(w, http.StatusOK, c)
+}
+
+// Chosen reports whether a crawl is among those that are compared.
+func (c *content) Chosen(name string) bool {
+	for _, x := range c.Query["crawl"] {
+		if x == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (x site) letters(w http.ResponseWriter, r *http.Request) {
+	c := &content{View: "letters", Title: "Dead letters"}
+	var err error
+	if c.Letters, err = x.DB.Letters(view.Ask(r.Context()), shownHosts); err != nil {
+		fail(w, c, err)
+		return
+	}
+	show(w, http.StatusOK, c)
+}
+
+func (x site) sql(w http.ResponseWriter, r *http.Request) {
+	c := &content{View: "sql", Title: "SQL", SQL: r.PostFormValue("sql")}
+	status := http.StatusOK
+	if c.SQL != "" {
+		var err error
+		if c.Rows, err = x.Query(r.Context(), c.SQL); err != nil {
+			p := api.Problem(err)
+			c.Problem, status = p.Error(), p.GetStatus()
+		}
+	}
+	show(w, status, c)
+}
+
+// act makes a change that a form asks for, and shows the view again with the result.
+func (x site) act(w http.ResponseWriter, r *http.Request) {
+	c := x.of(w, r, "crawl")
+	if c == nil {
+		return
+	}
+	var seen uint64
+	if _, err := fmt.Sscan(r.PostFormValue("revision"), &seen); err != nil {
+		fail(w, c, fmt.Errorf("%w: the form has no revision", operate.ErrRefused))
+		return
+	}
+	name, action := c.Crawl.Crawl, r.PathValue("action")
+	do, ok := x.actions(r)[action]
+	if !ok {
+		fail(w, c, fmt.Errorf("%w: no action %s", operate.ErrUnknown, action))
+		return
+	}
+	status := http.StatusOK
+	if err := do(name, seen); err != nil {
+		p := api.Problem(err)
+		c.Problem, status = p.Error(), p.GetStatus()
+	} else {
+		c.Done = "Done: " + action + "."
+	}
+	if now, err := x.Crawl(name); err == nil {
+		c.Crawl = now
+	}
+	if action == "marks" {
+		x.showPage(w, r, status, c, r.PostFormValue("urls"))
+		return
+	}
+	x.showCrawl(w, r, status, c)
+}
+
+// actions are what the forms can ask for.
+func (x site) actions(r *http.Request) map[string]func(crawl string, seen uint64) error {
+	ctx, value := r.Context(), r.PostFormValue
+	words := func(name string) []string { return strings.Fields(value(name)) }
+	topics := func(name string) (list []string) {
+		if t := strings.TrimSpace(value(name)); t != "" {
+			list = append(list, t)
+		}
+		return list
+	}
+	number := func(name string) (n uint64) {
+		if _, err := fmt.Sscan(value(name), &n); err != nil {
+			return 0
+		}
+		return n
+	}
+	return map[string]func(string, uint64) error{
+		"pause": func(c string, seen uint64) error { return x.Pause(ctx, c, seen) },
+		"stop":  func(c string, seen uint64) error { return x.Stop(ctx, c, seen) },
+		"resume": func(c string, seen uint64) error {
+			return x.Resume(ctx, c, seen, &view.Resume{Pages: number("pages"), Requests: number("requests"), RetryFailed: value("retry_failed") != "", Seeds: words("seeds")})
+		},
+		"ranker": func(c string, seen uint64) error {
+			return x.Rank(ctx, c, seen, &view.Ranker{Ranker: strings.TrimSpace(value("ranker"))})
+		},
+		"focus": func(c string, seen uint64) error {
+			return x.Focus(ctx, c, seen, &view.Focus{Good: topics("good"), Bad: topics("bad")})
+		},
+		"critic": func(c string, seen uint64) error {
+			return x.Judge(ctx, c, seen, &view.Critic{Critic: strings.TrimSpace(value("critic"))})
+		},
+		"model": func(c string, seen uint64) error { return x.Pin(ctx, c, seen, &view.Model{Version: value("version")}) },
+		"seeds": func(c string, seen uint64) error { return x.Seed(ctx, c, seen, &view.Seeds{URLs: words("urls")}) },
+		"marks": func(c string, seen uint64) error {
+			return x.Mark(ctx, c, seen, &view.Mark{URLs: words("urls"), Right: value("right") == "yes"})
+		},
+	}
+}

@@ -1,0 +1,173 @@
+package analytics
+
+import (
+	"context"
+	"time"
+)
+
+// The results of this file are what the monitor shows; their fields have the names of its API.
+
+// Standing is the state of a crawl at a number of delivered pages.
+type Standing struct {
+	Pages uint64 `json:"pages"`
+	// Relevance is the sum of R over these pages.
+	Relevance float64 `json:"relevance"`
+	Requests  uint64  `json:"requests"`
+	Queued    uint64  `json:"queued"`
+}
+
+// Standings returns some 1,000 states of a crawl, in their order, from the statuses that were loaded: all of the last 2,000 pages.
+func (d *DB) Standings(ctx context.Context, crawl string) ([]Standing, error) {
+	return collect(ctx, d, `WITH (SELECT max(pages) FROM standings WHERE crawl = {crawl:String}) AS last
+		SELECT max(pages) AS n, argMax(relevance, pages), argMax(requests, pages), argMax(queued, pages) FROM standings
+		WHERE crawl = {crawl:String} AND pages > 0 GROUP BY if(pages + 2000 > last, pages, intDiv(pages * 1000, last)) ORDER BY n`,
+		Params{"crawl": crawl}, func(row []any) Standing {
+			return Standing{row[0].(uint64), row[1].(float64), row[2].(uint64), row[3].(uint64)}
+		})
+}
+
+// Host is what a crawl found on a host.
+type Host struct {
+	Host      string  `json:"host"`
+	Requests  uint64  `json:"requests"`
+	Delivered uint64  `json:"delivered"`
+	Failed    uint64  `json:"failed"`
+	Relevance float64 `json:"relevance" doc:"Sum of R over its pages."`
+	Harvest   float64 `json:"harvest" doc:"Mean of R over its pages."`
+	Trouble   string  `json:"trouble,omitempty" doc:"The most frequent outcome without a page."`
+}
+
+// HostsBy are the orders of hosts: by what they gave, by what they wasted, and by failures.
+var HostsBy = map[string]string{"yield": "sum DESC", "waste": "delivered - sum DESC", "failures": "failed DESC"}
+
+// Hosts returns hosts of a crawl in one of the orders of HostsBy, at most so many after the first skipped ones.
+func (d *DB) Hosts(ctx context.Context, crawl, by string, skip, most int) ([]Host, error) {
+	return collect(ctx, d, `SELECT domain(url) AS host, count(), countIf(outcome = 'delivered') AS delivered,
+			countIf(outcome NOT IN ('delivered', 'redirected', 'deferred')) AS failed, sumIf(relevance, outcome = 'delivered') AS sum,
+			topKIf(1)(toString(outcome), outcome NOT IN ('delivered', 'redirected', 'deferred'))
+		FROM verdicts WHERE crawl = {crawl:String} GROUP BY host ORDER BY `+HostsBy[by]+`, host LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
+		Params{"crawl": crawl, "most": uint64(most), "skip": uint64(skip)}, func(row []any) Host {
+			h := Host{Host: row[0].(string), Requests: row[1].(uint64), Delivered: row[2].(uint64), Failed: row[3].(uint64), Relevance: row[4].(float64)}
+			h.Harvest = h.Relevance / max(float64(h.Delivered), 1)
+			if t := row[5].([]string); len(t) > 0 {
+				h.Trouble = t[0]
+			}
+			return h
+		})
+}
+
+// SeenPage is a request of a crawl with all that is known of it.
+type SeenPage struct {
+	URL        string    `json:"url"`
+	Attempt    uint32    `json:"attempt"`
+	Outcome    string    `json:"outcome" doc:"Empty = in flight."`
+	Status     uint32    `json:"status"`
+	Detail     string    `json:"detail,omitempty"`
+	Redirect   string    `json:"redirect,omitempty"`
+	Relevance  float64   `json:"relevance"`
+	Topics     []string  `json:"topics"`
+	Posteriors []float64 `json:"posteriors"`
+	Critic     string    `json:"critic,omitempty"`
+	Title      string    `json:"title"`
+	Language   string    `json:"language,omitempty"`
+	Depth      uint32    `json:"depth"`
+	Via        string    `json:"via,omitempty" doc:"The page from which it was reached."`
+	Score      float64   `json:"score" doc:"Predicted at its dispatch."`
+	Policy     string    `json:"policy"`
+	Model      string    `json:"model,omitempty"`
+	Dispatched time.Time `json:"dispatched_at"`
+	Fetched    time.Time `json:"fetched_at"`
+	Judged     time.Time `json:"applied_at" doc:"When its verdict was written."`
+	Bytes      uint64    `json:"bytes"`
+	Stored     bool      `json:"stored"`
+}
+
+// SeenPages returns requests of a crawl: those of a URL, by attempt; or without one the newest delivered pages above a relevance, at
+// most so many after the first skipped ones.
+func (d *DB) SeenPages(ctx context.Context, crawl, url string, above float64, skip, most int) ([]SeenPage, error) {
+	which := "url = {url:String} ORDER BY attempt DESC"
+	if url == "" {
+		which = "outcome = 'delivered' AND relevance >= {above:Float64} ORDER BY applied_at DESC, applied DESC"
+	}
+	return collect(ctx, d, `SELECT url, attempt, toString(outcome), status, detail, redirect, relevance, topics, posteriors, critic, title, language,
+			depth, via, score, policy, model, dispatched_at, fetched_at, applied_at, size, toUInt8(object != '')
+		FROM pages WHERE crawl = {crawl:String} AND `+which+` LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
+		Params{"crawl": crawl, "url": url, "above": above, "most": uint64(most), "skip": uint64(skip)}, func(row []any) SeenPage {
+			return SeenPage{
+				URL: row[0].(string), Attempt: row[1].(uint32), Outcome: row[2].(string), Status: row[3].(uint32), Detail: row[4].(string),
+				Redirect: row[5].(string), Relevance: row[6].(float64), Topics: row[7].([]string), Posteriors: row[8].([]float64),
+				Critic: row[9].(string), Title: row[10].(string), Language: row[11].(string), Depth: row[12].(uint32), Via: row[13].(string),
+				Score: row[14].(float64), Policy: row[15].(string), Model: row[16].(string), Dispatched: row[17].(time.Time),
+				Fetched: row[18].(time.Time), Judged: row[19].(time.Time), Bytes: row[20].(uint64), Stored: row[21].(uint8) != 0,
+			}
+		})
+}
+
+// SeenLink is a link of a page, with its prediction and what came of it.
+type SeenLink struct {
+	Position uint32   `json:"position" doc:"In the order of the document, from 0."`
+	URL      string   `json:"url"`
+	Settled  bool     `json:"settled"`
+	Score    float64  `json:"score,omitempty" doc:"Predicted at the dispatch of its target."`
+	Policy   string   `json:"policy,omitempty"`
+	Outcome  string   `json:"outcome,omitempty"`
+	Target   float64  `json:"target,omitempty" doc:"R of its target."`
+	Terms    []string `json:"terms,omitempty" doc:"Features: words around the link."`
+}
+
+// SeenLinks returns the links of a page, in the order of the document, at most so many.
+func (d *DB) SeenLinks(ctx context.Context, crawl, url string, most int) ([]SeenLink, error) {
+	return collect(ctx, d, `SELECT position, l.v, toUInt8(s.v != ''), s.score, s.policy, toString(s.outcome), s.target, arraySlice(s.terms, 1, 8)
+		FROM (SELECT * FROM links WHERE crawl = {crawl:String} AND u = {url:String}) AS l
+		LEFT JOIN (SELECT * FROM leaps WHERE crawl = {crawl:String} AND u = {url:String}) AS s ON s.id = l.id
+		ORDER BY position, l.v LIMIT {most:UInt64}`,
+		Params{"crawl": crawl, "url": url, "most": uint64(most)}, func(row []any) SeenLink {
+			return SeenLink{
+				Position: row[0].(uint32), URL: row[1].(string), Settled: row[2].(uint8) != 0, Score: row[3].(float64), Policy: row[4].(string),
+				Outcome: row[5].(string), Target: row[6].(float64), Terms: row[7].([]string),
+			}
+		})
+}
+
+// Letters counts the dead letters of a stage with one error, digits aside.
+type Letters struct {
+	Stage   string    `json:"stage"`
+	Crawl   string    `json:"crawl,omitempty"`
+	Error   string    `json:"error" doc:"Of the newest one."`
+	Records uint64    `json:"records"`
+	Last    time.Time `json:"last"`
+}
+
+// Letters returns the dead letters by stage, crawl and class of error, the newest class first.
+func (d *DB) Letters(ctx context.Context, most int) ([]Letters, error) {
+	return collect(ctx, d, `SELECT stage, crawl, argMax(substring(error, 1, 300), at), count(), max(at) AS last FROM letters
+		GROUP BY stage, crawl, replaceRegexpAll(substring(error, 1, 80), '[0-9a-f]{6,}|[0-9]+', '#') ORDER BY last DESC LIMIT {most:UInt64}`,
+		Params{"most": uint64(most)}, func(row []any) Letters {
+			return Letters{row[0].(string), row[1].(string), row[2].(string), row[3].(uint64), row[4].(time.Time)}
+		})
+}
+
+// MadeModel is a model of a crawl.
+type MadeModel struct {
+	Kind    string    `json:"kind"`
+	Version string    `json:"version"`
+	Pages   uint64    `json:"pages" doc:"Delivered when it was trained."`
+	Leaps   uint64    `json:"leaps" doc:"On which it was trained."`
+	Created time.Time `json:"created_at"`
+}
+
+// MadeModels returns the models of a crawl, the newest first, at most so many after the first skipped ones.
+func (d *DB) MadeModels(ctx context.Context, crawl string, skip, most int) ([]MadeModel, error) {
+	return collect(ctx, d, `SELECT kind, model, pages, leaps, created_at FROM models WHERE crawl = {crawl:String}
+		ORDER BY pages DESC, created_at DESC, model LIMIT {most:UInt64} OFFSET {skip:UInt64}`, Params{"crawl": crawl, "most": uint64(most), "skip": uint64(skip)},
+		func(row []any) MadeModel {
+			return MadeModel{row[0].(string), row[1].(string), row[2].(uint64), row[3].(uint64), row[4].(time.Time)}
+		})
+}
+
+// Bounded returns a context whose statements can only read, for at most so long, and have no more than that many rows.
+func Bounded(ctx context.Context, within time.Duration, rows int) context.Context {
+	return readOnly(ctx, map[string]any{
+		"max_execution_time": within.Seconds(), "max_result_rows": uint64(rows), "result_overflow_mode": "break", "max_memory_usage": uint64(256 << 20),
+	})
+}

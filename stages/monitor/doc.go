@@ -1,0 +1,19 @@
+// Command monitor serves the web page and the REST interface with which people watch and steer crawls.
+//
+// # Card
+//
+// Purpose: the state of every crawl, what was found, and every change that the commands can make of a running crawl.
+//
+// In: none. Followed: crawl.control, crawl.status, model.published.
+//
+// Out: crawl.control (changes by operators), link.found (seeds, further tries).
+//
+// Uses: ClickHouse for curves, hosts, pages and queries that read, each bounded in time and rows; the object store for stored copies,
+// critics, guides and marks.
+//
+// State: none. What it knows of crawls it reads from the compacted topics when it starts; crawls do not notice whether it runs.
+//
+// Rejected: requests without the token, of other sites, and under names that the server does not have (package guard).
+//
+// Repetition is safe: a change derived from an older revision of a control record is refused.
+package main
