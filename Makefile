@@ -5,6 +5,7 @@
 #   make test-webs     tests on frozen webs: FORAGER_WEBS, FORAGER_CASES, FORAGER_TAXONOMY name the folders
 #   make test-kafka    the stream runtime and a crawl on a real Apache Kafka (Java 17, Maven)
 #   make test-deploy   image, compose file, Helm chart, alerts and dashboard: rendered and validated (docs/deployment.md)
+#   make test-browser  every view of the monitor in a Chromium, which npm brings; screenshots in build/browser
 #   make test-oracles  checks against programs that were not written here (Python 3.11)
 #   make test-race     the concurrent packages under the race detector (a C compiler)
 #   make explore [SECONDS=120 FROM=n PACKAGES=./internal/frontier/shards]   the property tests and simulations for so long with other draws
@@ -44,14 +45,14 @@ export RAPID_SEED ?= $(SEED)
 BIN     := build/bin
 STAGES  := $(notdir $(wildcard stages/*))
 ENGINE  := node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
-TAGS    := webs,kafka,endurance
+TAGS    := webs,kafka,endurance,browser
 # A run without a single test is a failure.
 GOTEST  := $(BIN)/gotestsum --format-hide-empty-pkg --post-run-command 'sh -c "test $$TESTS_TOTAL -gt 0"' --format pkgname
 FRESH   := $(if $(filter-out $(SEED),$(RAPID_SEED)),-count=1)
 # A package that hangs is ended after this time, of which a machine three times as slow needs half.
 LIMIT   := -timeout 60m
 
-.PHONY: all deps build demo test endurance test-webs test-kafka test-deploy test-oracles test-race explore bench bench-frontier bench-critic bench-others bench-import soak papers rankers check lint size generate clean
+.PHONY: all deps build demo test endurance test-webs test-kafka test-deploy test-browser test-oracles test-race explore bench bench-frontier bench-critic bench-others bench-import soak papers rankers check lint size generate clean
 
 all: build
 
@@ -89,6 +90,10 @@ test-kafka: build $(BIN)/gotestsum
 # A module of its own; the files that it reads are outside, where the go command does not see their changes.
 test-deploy: build $(BIN)/gotestsum
 	cd infra/deploytest && $(CURDIR)/$(GOTEST) -- -vet=off -count=1 -timeout 10m ./...
+
+test-browser: build $(BIN)/gotestsum
+	infra/browser/unpack.sh
+	$(GOTEST) -- $(FRESH) -timeout 15m -tags browser -count=1 -run TestBrowser ./cmd/forager/e2e
 
 test-oracles: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"

@@ -15,7 +15,7 @@ import (
 // pure: they import schemas and other pure packages only, so that the same code runs in a stage, in a test and
 // in an experiment.
 var machinery = []string{
-	"forager/internal/audit", "forager/internal/export", "forager/internal/stream",
+	"forager/internal/audit", "forager/internal/export", "forager/internal/monitor", "forager/internal/operate", "forager/internal/stream",
 	"forager/internal/platform/analytics", "forager/internal/platform/process", "forager/internal/platform/stagemain", "forager/internal/platform/disk",
 	"forager/internal/platform/objects", "forager/internal/platform/pipeline", "forager/internal/platform/registry",
 	"forager/internal/platform/samples", "forager/internal/platform/segment",
@@ -35,6 +35,7 @@ var clients = map[string][]string{
 	"golang.org/x/net/html":                  {"forager/internal/page/dom", "forager/internal/lab/baseline"},
 	"github.com/nlnwa/whatwg-url":            {"forager/internal/web/weburl"},
 	"github.com/blevesearch/snowballstem":    {"forager/internal/page/text"},
+	"github.com/danielgtaylor/huma/v2":       {"forager/internal/monitor/api"},
 	"github.com/prometheus/client_golang":    {"forager/internal/platform/process", "forager/internal/platform/stagemain", "forager/internal/stream", "forager/stages"},
 }
 
@@ -182,7 +183,7 @@ func TestTheModuleRequiresWhatItImports(t *testing.T) {
 		t.Fatal(err)
 	}
 	const each = `{{range .Imports}}{{println .}}{{end}}{{range .TestImports}}{{println .}}{{end}}{{range .XTestImports}}{{println .}}{{end}}`
-	if out, err = exec.Command("go", "list", "-tags", "webs,kafka", "-f", each, "forager/...").Output(); err != nil {
+	if out, err = exec.Command("go", "list", "-tags", "webs,kafka,browser", "-f", each, "forager/...").Output(); err != nil {
 		t.Fatalf("go list: %v", err)
 	}
 	imported := make(map[string]bool) // modules

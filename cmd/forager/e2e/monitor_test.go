@@ -104,8 +104,8 @@ func (o *operator) do(method, path, ifMatch, body string) (int, http.Header, str
 	return resp.StatusCode, resp.Header, string(b)
 }
 
-// get reads a response of the interface.
-func get[T any](o *operator, path string) (x T) {
+// ask reads a response of the interface.
+func ask[T any](o *operator, path string) (x T) {
 	o.t.Helper()
 	status, _, body := o.do(http.MethodGet, path, "", "")
 	if status != http.StatusOK {
@@ -128,10 +128,7 @@ func watched(t testing.TB) *rig {
 	r := newRig(t, attacking(g.Handler))
 	r.parts()
 	r.start(cli.Programs)
-	r.begin(r.crawl(g, "done", "apprentice+soft-focus", 60, func(ctl *schemas.CrawlControl) {
-		both := ranked(t, "apprentice+soft-focus", nil)
-		ctl.Policies, ctl.Mixture = both.Policies, both.Mixture
-	}))
+	r.begin(r.crawl(g, "done", "apprentice+soft-focus", 60, nil))
 	r.until("done", "finished", time.Minute, finished)
 	r.verified("done")
 	r.begin(r.crawl(g, "steered", "soft-focus", 50_000, nil))
@@ -175,46 +172,46 @@ func guarded(t *testing.T, o operator) {
 }
 
 func readDone(t *testing.T, r *rig, o *operator) {
-	crawls := get[listed[view.Crawl]](o, "/api/v1/crawls?limit=1")
+	crawls := ask[listed[view.Crawl]](o, "/api/v1/crawls?limit=1")
 	if len(crawls.Items) != 1 || crawls.Items[0].Crawl != "done" || crawls.Next == "" {
 		t.Fatalf("%+v", crawls)
 	}
-	if next := get[listed[view.Crawl]](o, "/api/v1/crawls?cursor="+crawls.Next); len(next.Items) != 1 || next.Items[0].Crawl != "steered" || next.Next != "" {
+	if next := ask[listed[view.Crawl]](o, "/api/v1/crawls?cursor="+crawls.Next); len(next.Items) != 1 || next.Items[0].Crawl != "steered" || next.Next != "" {
 		t.Errorf("the rest is %+v", next)
 	}
 	c, st := crawls.Items[0], r.books.Status("done")
 	if c.Pages != st.GetPages() || c.State != "finished" || len(c.Arms) != 2 || c.Budget.Pages != 60 {
 		t.Errorf("%+v, and the status is %v", c, st)
 	}
-	curve := get[listed[view.Point]](o, "/api/v1/crawls/done/curve?limit=500").Items
+	curve := ask[listed[view.Point]](o, "/api/v1/crawls/done/curve?limit=500").Items
 	if n := len(curve); n == 0 || curve[n-1].Pages != st.GetPages() || !near(curve[n-1].Harvest, c.Harvest) || !near(curve[n-1].Last1K, c.Harvest) {
 		t.Errorf("curve %+v, harvest %v", curve, c.Harvest)
 	}
 	var requests, delivered uint64
-	for _, h := range get[listed[analytics.Host]](o, "/api/v1/crawls/done/hosts?limit=500&by=waste").Items {
+	for _, h := range ask[listed[analytics.Host]](o, "/api/v1/crawls/done/hosts?limit=500&by=waste").Items {
 		requests, delivered = requests+h.Requests, delivered+h.Delivered
 	}
 	if requests != st.GetDispatched() || delivered != st.GetPages() {
 		t.Errorf("hosts have %d requests and %d pages, status %d and %d", requests, delivered, st.GetDispatched(), st.GetPages())
 	}
-	pages := get[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=500").Items
+	pages := ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=500").Items
 	if uint64(len(pages)) != st.GetPages() {
 		t.Errorf("%d pages, status %d", len(pages), st.GetPages())
 	}
 	links := 0
 	for _, p := range pages[:5] {
-		if one := get[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?url="+url.QueryEscape(p.URL)).Items; len(one) == 0 || one[0].URL != p.URL {
+		if one := ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?url="+url.QueryEscape(p.URL)).Items; len(one) == 0 || one[0].URL != p.URL {
 			t.Errorf("%s is %+v", p.URL, one)
 		}
-		links += len(get[listed[analytics.SeenLink]](o, "/api/v1/crawls/done/leaps?url="+url.QueryEscape(p.URL)).Items)
+		links += len(ask[listed[analytics.SeenLink]](o, "/api/v1/crawls/done/leaps?url="+url.QueryEscape(p.URL)).Items)
 	}
 	if links == 0 {
 		t.Error("five pages have no link")
 	}
-	if models := get[listed[analytics.MadeModel]](o, "/api/v1/crawls/done/models").Items; len(models) == 0 {
+	if models := ask[listed[analytics.MadeModel]](o, "/api/v1/crawls/done/models").Items; len(models) == 0 {
 		t.Error("no model")
 	}
-	get[listed[analytics.Letters]](o, "/api/v1/dead-letters")
+	ask[listed[analytics.Letters]](o, "/api/v1/dead-letters")
 	status, _, body := o.do("POST", "/api/v1/query", "", `{"sql":"SELECT count() FROM pages WHERE crawl = 'done' AND outcome = 'delivered'"}`)
 	if status != 200 || !strings.Contains(body, `[["60"]]`) {
 		t.Errorf("query: %d %s", status, body)
@@ -242,10 +239,12 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 	if status, _, body := o.do("POST", path+"/ranker", tag, `{"ranker":"breadth-first"}`); status != 412 || !strings.Contains(body, "nothing was done") {
 		t.Errorf("the second operator: %d %s", status, body)
 	}
-	if c := get[view.Crawl](o, path); c.Ranker != "soft-focus" || c.Wanted != "paused" || `"`+fmt.Sprint(c.Revision)+`"` != newer {
+	if c := ask[view.Crawl](o, path); c.Ranker != "soft-focus" || c.Wanted != "paused" || `"`+fmt.Sprint(c.Revision)+`"` != newer {
 		t.Errorf("after both: %+v", c)
 	}
-	r.until("steered", "paused", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0 })
+	r.until("steered", "paused", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0
+	})
 	for _, c := range []struct {
 		name, body string
 		status     int
@@ -258,7 +257,7 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 			t.Errorf("%s %s: %d, want %d: %s", c.name, c.body, status, c.status, body)
 		}
 	}
-	page := get[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0]
+	page := ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0]
 	if status, _, body := o.do("POST", "/api/v1/crawls/done/marks", "", fmt.Sprintf(`{"urls":[%q],"right":false}`, page.URL)); status != 200 {
 		t.Errorf("mark: %d %s", status, body)
 	}
@@ -266,7 +265,7 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 		t.Errorf("pausing a finished crawl: %d %s", status, body)
 	}
 	// The same by the forms of the page.
-	revision := get[view.Crawl](o, path).Revision
+	revision := ask[view.Crawl](o, path).Revision
 	if status, _, body := o.do("POST", "/crawls/steered/resume", "", fmt.Sprintf("revision=%d&pages=70000", revision)); status != 200 || !strings.Contains(body, "Done: resume") {
 		t.Errorf("resume by a form: %d", status)
 	}
@@ -277,7 +276,7 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 
 // harmless reads every view of a crawl of attacks.
 func harmless(t *testing.T, o *operator) {
-	page := get[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0]
+	page := ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0]
 	if !strings.Contains(page.Title, "<script>attack()</script>") {
 		t.Fatalf("title %q: no attack arrived", page.Title)
 	}

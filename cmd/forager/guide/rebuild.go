@@ -6,6 +6,7 @@ import (
 	crawlcmd "forager/cmd/forager/crawl"
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/models"
+	"forager/internal/operate"
 	"forager/internal/rank/pageguide"
 	"forager/schemas"
 )
@@ -83,7 +84,7 @@ func (c *guideRebuild) follow(ctl *schemas.CrawlControl, version string) error {
 			return nil
 		}
 	}
-	return (&crawlcmd.Ranker{Crawl: c.Crawl, Ranker: ranker, Guide: map[string]string{ranker: version}}).Change(ctl)
+	return (&operate.Ranking{Ranker: ranker, Guides: map[string]string{ranker: version}}).Apply(ctl)
 }
 
 // checkRanked reports whether a crawl can be switched to another ranker.

@@ -33,18 +33,18 @@ func Register(mux *http.ServeMux, s *view.Source) *huma.OpenAPI {
 	return a.OpenAPI()
 }
 
-// one is the path of a crawl.
-type one struct {
+// One is the path of a crawl. Like Part it is exported because huma sets no fields of others.
+type One struct {
 	Crawl string `path:"crawl" maxLength:"64"`
 }
 
-// page is a part of a list.
-type page struct {
+// Part is the part of a list that is wanted.
+type Part struct {
 	Cursor string `query:"cursor" maxLength:"32" doc:"Next of the response before; empty = the beginning."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
 }
 
-func (p *page) skip() (int, error) {
+func (p *Part) skip() (int, error) {
 	if p.Cursor == "" {
 		return 0, nil
 	}
@@ -88,7 +88,7 @@ func crawlOf(s *view.Source, name string) (*tagged, error) {
 }
 
 // asked registers a list of a crawl that ClickHouse is asked for.
-func asked[I any, T any](a huma.API, s *view.Source, id, path, summary string, get func(ctx context.Context, in *I, skip, most int) ([]T, error), parts func(*I) (string, *page)) {
+func asked[I any, T any](a huma.API, s *view.Source, id, path, summary string, get func(ctx context.Context, in *I, skip, most int) ([]T, error), parts func(*I) (string, *Part)) {
 	huma.Register(a, huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary}, func(ctx context.Context, in *I) (*list[T], error) {
 		crawl, p := parts(in)
 		skip, err := p.skip()
@@ -108,30 +108,31 @@ func asked[I any, T any](a huma.API, s *view.Source, id, path, summary string, g
 	})
 }
 
-type ofCrawl struct {
-	one
-	page
+// OfCrawl asks for a list of a crawl.
+type OfCrawl struct {
+	One
+	Part
 }
 
 type ofHosts struct {
-	ofCrawl
+	OfCrawl
 	By string `query:"by" enum:"yield,waste,failures" default:"yield"`
 }
 
 type ofPages struct {
-	ofCrawl
+	OfCrawl
 	URL   string  `query:"url" maxLength:"4096" doc:"The requests of this URL only."`
 	Above float64 `query:"above" minimum:"0" maximum:"1" doc:"Delivered pages of this relevance at least."`
 }
 
 type ofLinks struct {
-	ofCrawl
+	OfCrawl
 	URL string `query:"url" required:"true" maxLength:"4096" doc:"The page whose links are wanted."`
 }
 
 func reads(a huma.API, s *view.Source) {
 	huma.Register(a, huma.Operation{OperationID: "list-crawls", Method: http.MethodGet, Path: "/api/v1/crawls", Summary: "Crawls with their states"},
-		func(_ context.Context, in *page) (*list[*view.Crawl], error) {
+		func(_ context.Context, in *Part) (*list[*view.Crawl], error) {
 			skip, err := in.skip()
 			if err != nil {
 				return nil, err
@@ -140,35 +141,35 @@ func reads(a huma.API, s *view.Source) {
 			return listed(all[min(skip, len(all)):], skip, in.Limit), nil
 		})
 	huma.Register(a, huma.Operation{OperationID: "get-crawl", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}", Summary: "State of a crawl"},
-		func(_ context.Context, in *one) (*tagged, error) { return crawlOf(s, in.Crawl) })
-	crawl := func(in *ofCrawl) (string, *page) { return in.Crawl, &in.page }
+		func(_ context.Context, in *One) (*tagged, error) { return crawlOf(s, in.Crawl) })
+	crawl := func(in *OfCrawl) (string, *Part) { return in.Crawl, &in.Part }
 	asked(a, s, "get-curve", "/api/v1/crawls/{crawl}/curve", "Harvest over the delivered pages",
-		func(ctx context.Context, in *ofCrawl, skip, most int) ([]view.Point, error) {
+		func(ctx context.Context, in *OfCrawl, skip, most int) ([]view.Point, error) {
 			all, err := s.Curve(ctx, in.Crawl)
 			return all[min(skip, len(all)):min(skip+most, len(all))], err
 		}, crawl)
 	asked(a, s, "list-hosts", "/api/v1/crawls/{crawl}/hosts", "Hosts by what they gave, wasted or failed",
 		func(ctx context.Context, in *ofHosts, skip, most int) ([]analytics.Host, error) {
 			return s.DB.Hosts(ctx, in.Crawl, in.By, skip, most)
-		}, func(in *ofHosts) (string, *page) { return in.Crawl, &in.page })
+		}, func(in *ofHosts) (string, *Part) { return in.Crawl, &in.Part })
 	asked(a, s, "list-pages", "/api/v1/crawls/{crawl}/pages", "Requests of a URL, or the newest delivered pages",
 		func(ctx context.Context, in *ofPages, skip, most int) ([]analytics.SeenPage, error) {
 			return s.DB.SeenPages(ctx, in.Crawl, in.URL, in.Above, skip, most)
-		}, func(in *ofPages) (string, *page) { return in.Crawl, &in.page })
+		}, func(in *ofPages) (string, *Part) { return in.Crawl, &in.Part })
 	asked(a, s, "list-leaps", "/api/v1/crawls/{crawl}/leaps", "Links of a page with predictions, and what came of them",
 		func(ctx context.Context, in *ofLinks, skip, most int) ([]analytics.SeenLink, error) {
 			all, err := s.DB.SeenLinks(ctx, in.Crawl, in.URL, skip+most)
 			return all[min(skip, len(all)):], err
-		}, func(in *ofLinks) (string, *page) { return in.Crawl, &in.page })
+		}, func(in *ofLinks) (string, *Part) { return in.Crawl, &in.Part })
 	asked(a, s, "list-models", "/api/v1/crawls/{crawl}/models", "Models of a crawl, the newest first",
-		func(ctx context.Context, in *ofCrawl, skip, most int) ([]analytics.MadeModel, error) {
+		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.MadeModel, error) {
 			return s.DB.MadeModels(ctx, in.Crawl, skip, most)
 		}, crawl)
 	asked(a, s, "list-dead-letters", "/api/v1/dead-letters", "Records that no stage could handle, by class of error",
-		func(ctx context.Context, _ *page, skip, most int) ([]analytics.Letters, error) {
+		func(ctx context.Context, _ *Part, skip, most int) ([]analytics.Letters, error) {
 			all, err := s.DB.Letters(ctx, skip+most)
 			return all[min(skip, len(all)):], err
-		}, func(in *page) (string, *page) { return "", in })
+		}, func(in *Part) (string, *Part) { return "", in })
 	huma.Register(a, huma.Operation{OperationID: "query", Method: http.MethodPost, Path: "/api/v1/query", Summary: "Rows of a query that reads, bounded in time and number"},
 		func(ctx context.Context, in *struct {
 			Body struct {
@@ -185,14 +186,14 @@ func reads(a huma.API, s *view.Source) {
 
 // change is a request to change a crawl.
 type change[B any] struct {
-	one
+	One
 	IfMatch string `header:"If-Match" maxLength:"32" doc:"ETag of the crawl from which the change was derived; absent = whatever is in force."`
 	Body    B
 }
 
 // unchanged is the same without a body.
 type unchanged struct {
-	one
+	One
 	IfMatch string `header:"If-Match" maxLength:"32" doc:"ETag of the crawl from which the change was derived; absent = whatever is in force."`
 }
 

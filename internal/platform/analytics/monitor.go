@@ -18,9 +18,9 @@ type Standing struct {
 
 // Standings returns some 1,000 states of a crawl, in their order, from the statuses that were loaded: all of the last 2,000 pages.
 func (d *DB) Standings(ctx context.Context, crawl string) ([]Standing, error) {
-	return collect(ctx, d, `WITH (SELECT max(pages) FROM standings WHERE crawl = {crawl:String}) AS last
+	return collect(ctx, d, `WITH (SELECT greatest(max(pages), 1) FROM standings WHERE crawl = {crawl:String}) AS last
 		SELECT max(pages) AS n, argMax(relevance, pages), argMax(requests, pages), argMax(queued, pages) FROM standings
-		WHERE crawl = {crawl:String} AND pages > 0 GROUP BY if(pages + 2000 > last, pages, intDiv(pages * 1000, last)) ORDER BY n`,
+		WHERE crawl = {crawl:String} AND pages > 0 GROUP BY if(pages + 2000 > last, pages, intDiv(pages * 1000, greatest(assumeNotNull(last), 1))) ORDER BY n`,
 		Params{"crawl": crawl}, func(row []any) Standing {
 			return Standing{row[0].(uint64), row[1].(float64), row[2].(uint64), row[3].(uint64)}
 		})

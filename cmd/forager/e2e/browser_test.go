@@ -1,0 +1,151 @@
+//go:build browser
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"forager/internal/platform/analytics"
+)
+
+// browser starts the Chromium that make test-browser unpacks. What pages report as errors (exceptions, refusals of their policy) is added
+// to faults.
+func browser(t *testing.T, faults *[]string) context.Context {
+	t.Helper()
+	dir, err := filepath.Abs("../../../build/chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(filepath.Join(dir, "chromium")), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-component-update", true),
+		chromedp.WSURLReadTimeout(time.Minute), chromedp.Env("LD_LIBRARY_PATH="+filepath.Join(dir, "lib")+":"+dir, "FONTCONFIG_PATH="+dir))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
+	t.Cleanup(cancel)
+	chromedp.ListenTarget(ctx, func(event any) {
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			*faults = append(*faults, e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.LevelError {
+				*faults = append(*faults, e.Entry.Text)
+			}
+		}
+	})
+	return ctx
+}
+
+// TestBrowser opens every view in a Chromium, in the widths of a desk and a telephone, light and dark: nothing is wider than the window,
+// axe-core finds nothing serious, no script of a crawled page runs. Screenshots are written to build/browser.
+func TestBrowser(t *testing.T) {
+	r := watched(t)
+	o := r.operator()
+	var faults []string
+	ctx := browser(t, &faults)
+	axe, err := os.ReadFile("../../../infra/browser/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shots := "../../../build/browser"
+	if err := os.MkdirAll(shots, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	page := url.QueryEscape(ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0].URL)
+	views := []struct{ name, path string }{
+		{"login", "/"}, {"crawls", "/login?token=" + o.token}, {"crawl", "/crawls/done"}, {"hosts", "/crawls/done/hosts"}, {"pages", "/crawls/done/pages"},
+		{"page", "/crawls/done/page?url=" + page}, {"models", "/crawls/done/models"}, {"compare", "/compare?crawl=done&crawl=steered"},
+		{"letters", "/letters"}, {"sql", "/sql"},
+	}
+	for _, v := range views {
+		for _, as := range []struct {
+			name   string
+			width  int64
+			scheme string
+		}{{"wide", 1280, "light"}, {"narrow", 390, "dark"}} {
+			var found, wide string
+			var shot []byte
+			err := chromedp.Run(ctx, emulation.SetDeviceMetricsOverride(as.width, 900, 1, as.width < 500),
+				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: as.scheme}}),
+				chromedp.Navigate(o.base+v.path), chromedp.WaitVisible("h1"), chromedp.Evaluate(`document.querySelectorAll("details").forEach(d => d.open = true); ""`, nil),
+				chromedp.Evaluate(string(axe)+`; ""`, nil), chromedp.Evaluate(axeRun, &found, awaited), chromedp.Evaluate(tooWide, &wide), chromedp.FullScreenshot(&shot, 90))
+			if err != nil {
+				t.Fatalf("%s: %v", v.name, err)
+			}
+			if found != "[]" || wide != "" {
+				t.Errorf("%s, %s: axe-core finds %s; wider than the window: %s", v.name, as.name, found, wide)
+			}
+			if err := os.WriteFile(filepath.Join(shots, v.name+"-"+as.name+".jpg"), shot, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if refused := strings.Join(faults, "\n"); strings.Contains(refused, "attack is not defined") {
+		t.Errorf("a script of a crawled page ran:\n%s", refused)
+	}
+	faults = nil
+	steerInBrowser(t, ctx, o)
+	if len(faults) > 0 {
+		t.Errorf("the page reports %q", faults)
+	}
+}
+
+func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+
+// axeRun finds obstacles of some weight, outside the stored copy.
+const axeRun = `axe.run({exclude: [["iframe"]]}).then(r => JSON.stringify(r.violations.filter(v => ["serious", "critical"].includes(v.impact))
+	.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ")).slice(0, 3).join(", "))))`
+
+// tooWide names what is wider than the window.
+const tooWide = `document.documentElement.scrollWidth <= innerWidth ? "" :
+	[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map(e => e.tagName).slice(0, 5).join(" ") || "body"`
+
+// steerInBrowser watches a crawl without reloading and steers it by forms.
+func steerInBrowser(t *testing.T, ctx context.Context, o *operator) {
+	t.Helper()
+	var told string
+	grows := `(async () => { const pages = () => parseInt(document.querySelector("#state dd").textContent); const first = pages();
+		for (let i = 0; i < 600 && pages() <= first; i++) await new Promise(f => setTimeout(f, 100)); return JSON.stringify([first, pages()]); })()`
+	if err := chromedp.Run(ctx, chromedp.Navigate(o.base+"/crawls/steered"), chromedp.WaitVisible("#state dd"), chromedp.Evaluate(grows, &told, awaited)); err != nil {
+		t.Fatal(err)
+	}
+	var pages []int
+	if err := json.Unmarshal([]byte(told), &pages); err != nil || len(pages) != 2 || pages[1] <= pages[0] {
+		t.Errorf("the page shows %s pages: it is not live (%v)", told, err)
+	}
+	for _, step := range []struct{ form, fill, with, want string }{
+		{"pause", "", "", "Done: pause"}, {"ranker", "input[name=ranker]", "breadth-first", "Done: ranker"}, {"seeds", "textarea", "http://h0.s1.sim/", "Done: seeds"},
+		{"focus", "input[name=bad]", "No/Such", ""}, {"resume", "input[name=pages]", "80000", "Done: resume"}, {"stop", "", "", "Done: stop"},
+	} {
+		form := fmt.Sprintf(`form[action="/crawls/steered/%s"]`, step.form)
+		var actions []chromedp.Action
+		if step.fill != "" {
+			actions = append(actions, chromedp.SetValue(form+" "+step.fill, step.with))
+		}
+		if step.form == "stop" {
+			actions = append(actions, chromedp.Click(form+" input[type=checkbox]"))
+		}
+		actions = append(actions, chromedp.Click(form+" button"), chromedp.WaitVisible(".done, .problem"), chromedp.Text(".done, .problem", &told))
+		if err := chromedp.Run(ctx, actions...); err != nil {
+			t.Fatalf("%s: %v", step.form, err)
+		}
+		if !strings.HasPrefix(told, step.want) || step.want == "" && strings.HasPrefix(told, "Done") {
+			t.Errorf("%s: the page says %q", step.form, told)
+		}
+	}
+}
