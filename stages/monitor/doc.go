@@ -11,7 +11,7 @@
 // Uses: ClickHouse for curves, hosts, pages and queries that read, each bounded in time and rows; the object store for stored copies,
 // critics, guides and marks.
 //
-// State: none. What it knows of crawls it reads from the compacted topics when it starts; crawls do not notice whether it runs.
+// State: none. The state of crawls it reads from the compacted topics when it starts; crawls do not notice whether it runs.
 //
 // Rejected: requests without the token, of other sites, and under names that the server does not have (package guard).
 //

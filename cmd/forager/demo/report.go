@@ -86,7 +86,7 @@ func printDemo(w io.Writer, r *Report, f *Flags) {
 	}
 	config := f.Out + "/pipeline.yaml"
 	fmt.Fprintf(w, "\nTry next (forager is in %s):\n", "build/bin")
-	fmt.Fprintf(w, "  forager up --config %s                     # start it all again on the demo's data\n", config)
+	fmt.Fprintf(w, "  forager up --config %s                     # start it all again on the demo's data; prints the address of the web page\n", config)
 	fmt.Fprintf(w, "  forager report apprentice --config %s      # curves, outcomes, what was learned\n", config)
 	fmt.Fprintf(w, "  forager query --config %s --list           # questions to ask ClickHouse\n", config)
 	fmt.Fprintf(w, "  README.md: crawl your own topic on the live web\n")

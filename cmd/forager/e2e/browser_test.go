@@ -145,7 +145,7 @@ func steerInBrowser(t *testing.T, ctx context.Context, o *operator) {
 			t.Fatalf("%s: %v", step.form, err)
 		}
 		if !strings.HasPrefix(told, step.want) || step.want == "" && strings.HasPrefix(told, "Done") {
-			t.Errorf("%s: the page says %q", step.form, told)
+			t.Errorf("%s: the page shows %q", step.form, told)
 		}
 	}
 }
