@@ -2,9 +2,11 @@ package pipeline
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,5 +170,33 @@ func TestServices(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, c.Services()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestTheMonitorBeyondLoopback needs a token and TLS; on loopback a token is generated, once.
+func TestTheMonitorBeyondLoopback(t *testing.T) {
+	const file = "data: d\nkafka: {brokers: ['127.0.0.1:1']}\ns3: {endpoint: 'http://127.0.0.1:2', bucket: b}\nclickhouse: {url: 'http://127.0.0.1:3'}\nstages: {monitor: {%s}}\n"
+	for settings, problems := range map[string][]string{
+		"": nil, "address: 'localhost:8'": nil, "address: '[::1]:8'": nil,
+		"address: '0.0.0.0:8'":                                          {"tls_cert", "tls_key", "token_env"},
+		"address: '192.0.2.1:8', token_env: T, tls_cert: c":             {"tls_cert", "tls_key"},
+		"address: ':8'":                                                 {"address"},
+		"address: 'h.example:8', token_env: T, tls_cert: c, tls_key: k": nil,
+	} {
+		_, found := parse(fmt.Appendf(nil, file, settings))
+		var got []string
+		for _, p := range found {
+			got = append(got, strings.TrimPrefix(p.Path, "stages.monitor."))
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, problems) {
+			t.Errorf("%s: problems %v, want %v", settings, found, problems)
+		}
+	}
+	cfg := &Config{Data: t.TempDir()}
+	first, err := cfg.Token()
+	again, errAgain := cfg.Token()
+	if err != nil || errAgain != nil || first != again || len(first) < minToken {
+		t.Errorf("tokens %q and %q, %v, %v", first, again, err, errAgain)
 	}
 }
