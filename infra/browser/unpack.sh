@@ -14,3 +14,9 @@ for (const name of ["al2023.tar", "fonts.tar", "swiftshader.tar"]) unpack(name, 
 ' node_modules/@sparticuz/chromium/bin "$out.new"
 for part in al2023 fonts swiftshader; do tar -C "$out.new" -xf "$out.new/$part.tar"; rm "$out.new/$part.tar"; done
 mv "$out.new" "$out"
+out=$(cd "$out" && pwd)
+cat > "$out/fonts.conf" <<END
+<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>$out/fonts</dir><cachedir>$out/fonts-cache</cachedir></fontconfig>
+END

@@ -49,7 +49,7 @@ func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	for _, topic := range operate.Followed {
 		follow[topic] = s.Read
 	}
-	return &stagemain.Logic{Follow: follow, Run: serve(server), Close: func() { db.Close() }}, nil
+	return &stagemain.Logic{Follow: follow, Run: serve(server), Close: func() { _ = db.Close() }}, nil
 }
 
 // newServer returns the server of the page and the interface.

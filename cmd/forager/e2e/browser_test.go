@@ -31,7 +31,7 @@ func browser(t *testing.T, faults *[]string) context.Context {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(filepath.Join(dir, "chromium")), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("disable-component-update", true),
-		chromedp.WSURLReadTimeout(time.Minute), chromedp.Env("LD_LIBRARY_PATH="+filepath.Join(dir, "lib")+":"+dir, "FONTCONFIG_PATH="+dir))
+		chromedp.WSURLReadTimeout(time.Minute), chromedp.CombinedOutput(&lines{t: t}), chromedp.Env("LD_LIBRARY_PATH="+filepath.Join(dir, "lib")+":"+dir, "FONTCONFIG_FILE="+filepath.Join(dir, "fonts.conf")))
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -83,14 +83,14 @@ func TestBrowser(t *testing.T) {
 			err := chromedp.Run(ctx, emulation.SetDeviceMetricsOverride(as.width, 900, 1, as.width < 500),
 				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: as.scheme}}),
 				chromedp.Navigate(o.base+v.path), chromedp.WaitVisible("h1"), chromedp.Evaluate(`document.querySelectorAll("details").forEach(d => d.open = true); ""`, nil),
-				chromedp.Evaluate(string(axe)+`; ""`, nil), chromedp.Evaluate(axeRun, &found, awaited), chromedp.Evaluate(tooWide, &wide), chromedp.FullScreenshot(&shot, 90))
+				chromedp.Evaluate(string(axe)+`; ""`, nil), chromedp.Evaluate(axeRun, &found, awaited), chromedp.Evaluate(tooWide, &wide), chromedp.FullScreenshot(&shot, 100))
 			if err != nil {
 				t.Fatalf("%s: %v", v.name, err)
 			}
 			if found != "[]" || wide != "" {
 				t.Errorf("%s, %s: axe-core finds %s; wider than the window: %s", v.name, as.name, found, wide)
 			}
-			if err := os.WriteFile(filepath.Join(shots, v.name+"-"+as.name+".jpg"), shot, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(shots, v.name+"-"+as.name+".png"), shot, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -56,7 +56,7 @@ type Model struct {
 	Version string `json:"version" doc:"Empty = the newest, and those to come."`
 }
 
-// Pause, Stop and the other methods change a crawl as the commands do. seen is the revision from which the change was derived, 0 = that in
+// Pause pauses a crawl. It and the methods below change a crawl as the commands do. seen is the revision from which the change was derived, 0 = that in
 // force. Errors wrap the reasons of package operate.
 func (s *Source) Pause(ctx context.Context, crawl string, seen uint64) error {
 	_, err := s.Topics.SetState(ctx, crawl, seen, schemas.CrawlState_CRAWL_STATE_PAUSED)
