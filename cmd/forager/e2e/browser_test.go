@@ -82,7 +82,7 @@ func TestBrowser(t *testing.T) {
 			var shot []byte
 			err := chromedp.Run(ctx, emulation.SetDeviceMetricsOverride(as.width, 900, 1, as.width < 500),
 				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: as.scheme}}),
-				chromedp.Navigate(o.base+v.path), chromedp.WaitVisible("h1"), chromedp.Evaluate(`document.querySelectorAll("details").forEach(d => d.open = true); ""`, nil),
+				opened(o.base+v.path), chromedp.Evaluate(`document.querySelectorAll("details").forEach(d => d.open = true); ""`, nil),
 				chromedp.Evaluate(string(axe)+`; ""`, nil), chromedp.Evaluate(axeRun, &found, awaited), chromedp.Evaluate(tooWide, &wide), chromedp.FullScreenshot(&shot, 100))
 			if err != nil {
 				t.Fatalf("%s: %v", v.name, err)
@@ -100,12 +100,35 @@ func TestBrowser(t *testing.T) {
 	}
 	faults = nil
 	steerInBrowser(t, ctx, o)
-	if len(faults) > 0 {
-		t.Errorf("the page reports %q", faults)
+	for _, f := range faults {
+		if !strings.Contains(f, "status of 422") { // a topic that the critic does not have
+			t.Errorf("the page reports %s", f)
+		}
 	}
 }
 
 func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+
+// opened opens an address.
+func opened(address string) chromedp.Action { return left(fmt.Sprintf("location.href = %q", address)) }
+
+// left runs a script that leaves the page, and waits until the next one is there.
+func left(script string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		if err := chromedp.Evaluate("window.former = true; "+script+`; ""`, nil).Do(ctx); err != nil {
+			return err
+		}
+		for there := false; !there; {
+			// While pages change there is none to ask.
+			_ = chromedp.Evaluate(`!window.former && document.readyState === "complete" && document.querySelector("h1") !== null`, &there).Do(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		return nil
+	})
+}
 
 // axeRun finds obstacles of some weight, outside the stored copy.
 const axeRun = `axe.run({exclude: [["iframe"]]}).then(r => JSON.stringify(r.violations.filter(v => ["serious", "critical"].includes(v.impact))
@@ -121,7 +144,7 @@ func steerInBrowser(t *testing.T, ctx context.Context, o *operator) {
 	var told string
 	grows := `(async () => { const pages = () => parseInt(document.querySelector("#state dd").textContent); const first = pages();
 		for (let i = 0; i < 600 && pages() <= first; i++) await new Promise(f => setTimeout(f, 100)); return JSON.stringify([first, pages()]); })()`
-	if err := chromedp.Run(ctx, chromedp.Navigate(o.base+"/crawls/steered"), chromedp.WaitVisible("#state dd"), chromedp.Evaluate(grows, &told, awaited)); err != nil {
+	if err := chromedp.Run(ctx, opened(o.base+"/crawls/steered"), chromedp.Evaluate(grows, &told, awaited)); err != nil {
 		t.Fatal(err)
 	}
 	var pages []int
@@ -129,18 +152,18 @@ func steerInBrowser(t *testing.T, ctx context.Context, o *operator) {
 		t.Errorf("the page shows %s pages: it is not live (%v)", told, err)
 	}
 	for _, step := range []struct{ form, fill, with, want string }{
-		{"pause", "", "", "Done: pause"}, {"ranker", "input[name=ranker]", "breadth-first", "Done: ranker"}, {"seeds", "textarea", "http://h0.s1.sim/", "Done: seeds"},
+		{"pause", "", "", "Done: pause"}, {"ranker", "input[name=ranker]", "in-links", "Done: ranker"}, {"seeds", "textarea", "http://h0.s1.sim/", "Done: seeds"},
 		{"focus", "input[name=bad]", "No/Such", ""}, {"resume", "input[name=pages]", "80000", "Done: resume"}, {"stop", "", "", "Done: stop"},
 	} {
 		form := fmt.Sprintf(`form[action="/crawls/steered/%s"]`, step.form)
 		var actions []chromedp.Action
 		if step.fill != "" {
-			actions = append(actions, chromedp.SetValue(form+" "+step.fill, step.with))
+			actions = append(actions, chromedp.Evaluate(fmt.Sprintf(`document.querySelector('%s %s').value = %q`, form, step.fill, step.with), nil))
 		}
 		if step.form == "stop" {
-			actions = append(actions, chromedp.Click(form+" input[type=checkbox]"))
+			actions = append(actions, chromedp.Evaluate(`document.querySelector('`+form+` input[type=checkbox]').click()`, nil))
 		}
-		actions = append(actions, chromedp.Click(form+" button"), chromedp.WaitVisible(".done, .problem"), chromedp.Text(".done, .problem", &told))
+		actions = append(actions, left(`document.querySelector('`+form+` button').click()`), chromedp.Evaluate(`document.querySelector(".done, .problem").textContent`, &told))
 		if err := chromedp.Run(ctx, actions...); err != nil {
 			t.Fatalf("%s: %v", step.form, err)
 		}

@@ -236,7 +236,7 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 		t.Fatalf("pause: %d %s, ETag %s", status, body, header.Get("ETag"))
 	}
 	newer := header.Get("ETag")
-	if status, _, body := o.do("POST", path+"/ranker", tag, `{"ranker":"breadth-first"}`); status != 412 || !strings.Contains(body, "nothing was done") {
+	if status, _, body := o.do("POST", path+"/ranker", tag, `{"ranker":"in-links"}`); status != 412 || !strings.Contains(body, "nothing was done") {
 		t.Errorf("the second operator: %d %s", status, body)
 	}
 	if c := ask[view.Crawl](o, path); c.Ranker != "soft-focus" || c.Wanted != "paused" || `"`+fmt.Sprint(c.Revision)+`"` != newer {

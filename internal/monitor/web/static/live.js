@@ -1,12 +1,14 @@
-// Renews the parts of the page that are marked as live whenever a crawl changes, at most every two seconds.
+// Renews the parts of the page that are marked as live whenever a crawl changes, at most every two seconds. Only a page that is seen has a
+// connection for it: browsers open six to a server at most.
 "use strict";
 if (document.querySelector("[data-live]")) {
-  let busy = false;
+  let busy = false, source = null;
   const renew = async () => {
-    if (busy || document.hidden) return;
+    if (busy) return;
     busy = true;
     try {
-      const response = await fetch(location.pathname + location.search, { credentials: "same-origin" });
+      const address = document.querySelector("[data-live]").dataset.live; // the page may be that of a form that was sent
+      const response = await fetch(address, { credentials: "same-origin" });
       if (!response.ok) return;
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       for (const part of document.querySelectorAll("[data-live]")) {
@@ -17,5 +19,14 @@ if (document.querySelector("[data-live]")) {
       setTimeout(() => { busy = false; }, 2000);
     }
   };
-  new EventSource("/api/v1/events").addEventListener("crawls", renew);
+  const stop = () => { source?.close(); source = null; };
+  const follow = () => {
+    stop();
+    if (document.hidden) return;
+    source = new EventSource("/api/v1/events");
+    source.addEventListener("crawls", renew);
+  };
+  document.addEventListener("visibilitychange", follow);
+  addEventListener("pagehide", stop);
+  addEventListener("pageshow", follow);
 }
