@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/cmd/internal/cli"
-	"forager/cmd/internal/models"
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/operate"
 	"forager/internal/platform/objects"
 	"forager/schemas"
 )
@@ -98,16 +98,16 @@ func settle(s *cli.Session, b *cli.Topics, store *objects.Store, changed *crawlf
 		if next.GetCritic() == "" {
 			return fmt.Errorf("crawl %q only fetches: no critic judges its pages", next.GetCrawl())
 		}
-		if err := models.SettleJudges(s, b, store, next); err != nil {
+		if err := operate.SettleJudges(s, b, store, next); err != nil {
 			return err
 		}
 	}
 	if changed.Has("ranker", "ranker_shadows", "guides") {
-		if err := models.SettleGuides(s, b, store, next); err != nil {
+		if err := operate.SettleGuides(s, b, store, next); err != nil {
 			return err
 		}
 	}
-	return models.ReadNoURLs(s, b, store, next)
+	return operate.ReadNoURLs(s, b, store, next)
 }
 
 func (x *change) print(w io.Writer) {

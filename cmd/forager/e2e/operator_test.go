@@ -676,7 +676,7 @@ func (r *rig) testStop(t *testing.T, g *demo.Ground) {
 	}
 	r.verified("long")
 	r.testDelete(t, "long", "small")
-	if out := r.mustRun("down"); out != fmt.Sprintf("stopped %d processes\n", len(cli.StageNames)+1) {
+	if out := r.mustRun("down"); out != fmt.Sprintf("stopped %d processes\n", len(cli.Programs)+1) {
 		t.Errorf("down: %q", out)
 	}
 	r.again(t)

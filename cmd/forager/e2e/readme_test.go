@@ -162,7 +162,7 @@ func TestREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"10 pages that are on topic, ", "acids has finished: pages budget spent", "1 pages marked for critic acids", "1 marked as wrong",
-		"has finished: pages budget spent; 60 pages", fmt.Sprintf("stopped %d processes", 1+len(cli.StageNames)), "delivered",
+		"has finished: pages budget spent; 60 pages", fmt.Sprintf("stopped %d processes", 1+len(cli.Programs)), "delivered",
 		"physics: paused", "1 seeds for physics", "physics: running", "physics has finished: pages budget spent; 120 pages",
 		" examples of ", "BEFORE: ", "AFTER, ", "chosen: --minimum ", "chosen: --model ", "focus: [" + topic, "LOG ODDS", "no dead letters", "0 requests are to be tried again", " in physics.warc.gz", "120 pages of physics in physics.jsonl.gz",
 		"tiny, protocol C: tasks 1, draws 4", "tiny, protocol C: tasks 1, draws 2", "bit for bit the model that live training published", "published as models/apprentice/chemistry/60-", "physics is deleted: ",

@@ -51,7 +51,7 @@ func bin(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range append([]string{"local", "forager", "forager-lab"}, cli.StageNames...) {
+	for _, name := range append([]string{"local", "forager", "forager-lab"}, cli.Programs...) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Fatalf("%v; run make build first", err)
 		}

@@ -128,7 +128,7 @@ func (s *Source) Mark(ctx context.Context, crawl string, _ uint64, x *Mark) erro
 		return refused{errors.New("the crawl only fetches: no critic judges its pages")}
 	}
 	marks := operate.Marks{DB: s.DB, Store: s.Store, Critic: critic, Crawl: crawl, Focus: ctl.GetFocus()}
-	m, err := marks.New(x.Right, x.Topic)
+	m, err := marks.New(x.Right, false, x.Topic)
 	if err == nil {
 		_, err = marks.Add(Ask(ctx), urls, m)
 	}

@@ -136,14 +136,13 @@ func (rd *reader) skipped(r *stream.Record, cause error) {
 
 // Serve lets a program that only follows topics run until ctx ends (nil), or until a follower has ended with an error, which it
 // returns. The probes report it as ready meanwhile.
-func (c *Client) Serve(ctx context.Context) error {
-	g := new(generation)
-	c.health.joined(g, 0)
-	defer c.health.left(g)
+func (rd *reader) Serve(ctx context.Context) error {
+	rd.Metrics.Joined(rd, 0)
+	defer rd.Metrics.Left(rd)
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-c.life.Done():
-		return context.Cause(c.life)
+	case <-rd.life.Done():
+		return context.Cause(rd.life)
 	}
 }
