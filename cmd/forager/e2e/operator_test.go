@@ -429,7 +429,7 @@ func (r *rig) testUpTwice(t *testing.T) {
 	r.mustRun("up", "--bin", bin(t))
 	first := r.again(t)
 	r.mustRun("up", "--bin", bin(t))
-	if second := r.again(t); !slices.Equal(first, second) || len(first) != len(before)+1 {
+	if second := r.again(t); !slices.Equal(first, second) || len(first) != len(before)+2 { // fetch and the monitor
 		t.Errorf("there were %v, after up %v, after another %v", before, first, second)
 	}
 	killed := r.pid("feature-extract-0")

@@ -31,7 +31,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%q: %+v, %v", args, c, err)
 		}
 	}
-	if out := config(cli.ExitFailure, "--set", "memory=1GiB"); !strings.Contains(out, "2496MiB at least is needed") {
+	if out := config(cli.ExitFailure, "--set", "memory=1GiB"); !strings.Contains(out, "2560MiB at least is needed") {
 		t.Errorf("too little memory: %s", out)
 	}
 	var list []struct{ Path, Value, Help string }
