@@ -75,6 +75,7 @@ func Open(ctx context.Context, cfg *pipeline.Config, log *slog.Logger, within ti
 	return b, nil
 }
 
+// Close ends the followers and the client.
 func (b *Topics) Close() {
 	for _, f := range b.followers {
 		f.Close()

@@ -79,6 +79,7 @@ func sameButRevision(a, b *schemas.CrawlControl) bool {
 	return proto.Equal(a, b)
 }
 
+// SendControl produces a control record as it is, and returns its offset.
 func (b *Topics) SendControl(ctx context.Context, ctl *schemas.CrawlControl) (offset int64, err error) {
 	at, err := b.Send(ctx, schemas.TopicCrawlControl, ctl.GetCrawl(), map[string]string{schemas.HeaderCrawl: ctl.GetCrawl()}, ctl)
 	return at.Offset, err
