@@ -86,7 +86,7 @@ func (fs *flights) unqueue(e *state.Entry) error {
 	case state.Waiting:
 		return fs.waits.StopWaiting(e)
 	case state.Excluded:
-		fs.excluder.Release(e)
+		fs.excluder.Release()
 		return nil
 	}
 	return fs.queues.Dequeue(e)

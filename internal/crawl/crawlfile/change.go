@@ -1,6 +1,7 @@
 package crawlfile
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -122,11 +123,11 @@ func (f *File) edit(setting, word string, add bool) error {
 	v := reflect.ValueOf(f).Elem()
 	for key := range strings.SplitSeq(setting, ".") {
 		if v.Kind() != reflect.Struct {
-			return fmt.Errorf("is no list")
+			return errors.New("is no list")
 		}
 		i := slices.IndexFunc(reflect.VisibleFields(v.Type()), func(x reflect.StructField) bool { return x.Tag.Get("yaml") == key })
 		if i < 0 {
-			return fmt.Errorf("is no setting of a crawl file")
+			return errors.New("is no setting of a crawl file")
 		}
 		v = v.Field(i)
 	}

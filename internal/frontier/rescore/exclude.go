@@ -86,8 +86,8 @@ func (x *Excluder) Exclude(e *state.Entry) (bool, error) {
 	return true, x.state.SaveEntry(e)
 }
 
-// Release notes that an entry is not excluded any more. The caller gives it another state, and stores it.
-func (x *Excluder) Release(e *state.Entry) {
+// Release counts an entry that is excluded no longer. The caller gives it another state, and stores it.
+func (x *Excluder) Release() {
 	refused := x.state.Counters.Refused
 	if refused[scope.Excluded]--; refused[scope.Excluded] == 0 {
 		delete(refused, scope.Excluded)
@@ -150,7 +150,7 @@ func (x *Excluder) change(ordinal uint64) error {
 	}
 	switch e.State {
 	case state.Excluded:
-		x.Release(e)
+		x.Release()
 		return x.Admit(e)
 	case state.Waiting:
 		err = x.waits.StopWaiting(e)
