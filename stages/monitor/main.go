@@ -77,7 +77,7 @@ func newServer(s *view.Source, cfg *pipeline.Config) (*http.Server, error) {
 		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 		g.TLS, g.Names = true, func(host string) bool { return leaf.VerifyHostname(host) == nil }
 	}
-	server.Handler = g.Protect(mux)
+	server.Handler = g.Protect(api.Once(mux))
 	return server, nil
 }
 

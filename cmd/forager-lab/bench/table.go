@@ -10,7 +10,7 @@ import (
 
 // PrintProcesses returns the rows of the bench's table: stages in the order of a page's journey, then the
 // programs that are not Forager's own.
-func PrintProcesses() []string { return append(slices.Clone(cli.StageNames), "local", "web") }
+func PrintProcesses() []string { return append(slices.Clone(cli.Programs), "local", "web") }
 
 // printBench prints a column for each crawl.
 func printBench(w io.Writer, r *Report) {

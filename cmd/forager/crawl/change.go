@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"io"
 
-	"google.golang.org/protobuf/proto"
-
 	"forager/cmd/internal/cli"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/operate"
-	"forager/internal/platform/objects"
 	"forager/schemas"
 )
 
@@ -35,14 +32,6 @@ from "/" on with its path. Pages with one of content_types or languages are fetc
 removed rule has kept out, found before or since, take their places in the frontier again.`
 }
 
-// change is the result of crawl change.
-type change struct {
-	Crawl       string                 `json:"crawl"`
-	Revision    uint64                 `json:"revision"`
-	DryRun      bool                   `json:"dry_run"`
-	Differences []crawlfile.Difference `json:"differences"`
-}
-
 func (c *crawlChange) Run(s *cli.Session) error {
 	if (c.File == "") == (len(c.Set) == 0) {
 		return cli.Usagef("name a crawl file or --set SETTING=VALUE")
@@ -52,65 +41,19 @@ func (c *crawlChange) Run(s *cli.Session) error {
 		return err
 	}
 	defer b.Close()
-	if _, err := b.Control(c.Crawl); err != nil {
-		return err
-	}
-	inForce, seen := b.Newest(c.Crawl)
-	changed, err := c.compare(inForce)
+	x, err := b.Change(s, store, c.Crawl, 0, c.DryRun, func(inForce *schemas.CrawlControl) (*crawlfile.Changed, error) {
+		if c.File != "" {
+			return crawlfile.Change(inForce, c.File)
+		}
+		return crawlfile.Set(inForce, c.Set)
+	})
 	if err != nil {
 		return err
 	}
-	x := change{Crawl: c.Crawl, Revision: inForce.GetRevision(), DryRun: c.DryRun, Differences: changed.Differences}
-	if !c.DryRun {
-		if err := changed.Refused(); err != nil {
-			return err
-		}
-	}
-	if changed.Refused() == nil && !proto.Equal(changed.Control, inForce) {
-		if inForce.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED {
-			return fmt.Errorf("crawl %q was stopped, which is for good", c.Crawl)
-		}
-		if err := settle(s, b, store, changed); err != nil {
-			return err
-		}
-		if !c.DryRun {
-			next, err := b.ReviseAs(s, changed.Control, seen)
-			if err != nil {
-				return err
-			}
-			x.Revision = next.GetRevision()
-		}
-	}
-	return s.Print(x, x.print)
+	return s.Print(x, func(w io.Writer) { printChange(w, x) })
 }
 
-func (c *crawlChange) compare(inForce *schemas.CrawlControl) (*crawlfile.Changed, error) {
-	if c.File != "" {
-		return crawlfile.Change(inForce, c.File)
-	}
-	return crawlfile.Set(inForce, c.Set)
-}
-
-// settle replaces names of critics and guides by their versions, and checks that the crawl can be judged and ranked so.
-func settle(s *cli.Session, b *cli.Topics, store *objects.Store, changed *crawlfile.Changed) error {
-	next := changed.Control
-	if changed.Has("critic", "focus", "weights", "bad", "shadows") {
-		if next.GetCritic() == "" {
-			return fmt.Errorf("crawl %q only fetches: no critic judges its pages", next.GetCrawl())
-		}
-		if err := operate.SettleJudges(s, b, store, next); err != nil {
-			return err
-		}
-	}
-	if changed.Has("ranker", "ranker_shadows", "guides") {
-		if err := operate.SettleGuides(s, b, store, next); err != nil {
-			return err
-		}
-	}
-	return operate.ReadNoURLs(s, b, store, next)
-}
-
-func (x *change) print(w io.Writer) {
+func printChange(w io.Writer, x *operate.Change) {
 	if len(x.Differences) == 0 {
 		fmt.Fprintf(w, "%s: nothing differs\n", x.Crawl)
 		return

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,7 @@ type operator struct {
 	base, token  string
 	client       *http.Client
 	host, origin string // of requests; empty = as usual
+	key          string // Idempotency-Key of requests
 }
 
 func (r *rig) operator() *operator {
@@ -82,6 +84,9 @@ func (o *operator) do(method, path, ifMatch, body string) (int, http.Header, str
 	}
 	if ifMatch != "" {
 		req.Header.Set("If-Match", ifMatch)
+	}
+	if o.key != "" {
+		req.Header.Set("Idempotency-Key", o.key)
 	}
 	if strings.HasPrefix(path, "/api/") {
 		req.Header.Set("Content-Type", "application/json")
@@ -251,7 +256,8 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 	}{
 		{"ranker", `{"ranker":"apprentice"}`, 200}, {"ranker", `{"ranker":"nonsense"}`, 409}, {"focus", `{"good":["Nowhere/Nothing"]}`, 422},
 		{"resume", `{"pages":10}`, 409}, {"resume", `{"pages":60000}`, 200}, {"seeds", `{"urls":["http://h0.s1.sim/new"]}`, 200}, {"seeds", `{"urls":["no URL"]}`, 409},
-		{"critic", `{"critic":"none"}`, 422}, {"marks", `{"urls":["http://never.example/"],"right":true}`, 409}, {"model", `{"version":"x"}`, 422}, {"pause", "", 200},
+		{"change", `{"set":["politeness.delay=50ms","exclude.domains+=example.net"]}`, 200}, {"change", `{"set":["shards=7"]}`, 409}, {"change", `{"set":["nothing=7"]}`, 422},
+		{"change", `{"set":["scope.url_list=/etc/passwd"]}`, 422}, {"critic", `{"critic":"none"}`, 422}, {"marks", `{"urls":["http://never.example/"],"right":true}`, 409}, {"model", `{"version":"x"}`, 422}, {"pause", "", 200},
 	} {
 		if status, _, body := o.do("POST", path+"/"+c.name, "", c.body); status != c.status {
 			t.Errorf("%s %s: %d, want %d: %s", c.name, c.body, status, c.status, body)
@@ -264,10 +270,35 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 	if status, _, body := o.do("POST", "/api/v1/crawls/done/pause", "", ""); status != 409 {
 		t.Errorf("pausing a finished crawl: %d %s", status, body)
 	}
+	if _, _, body := o.do("POST", path+"/change", "", `{"set":["shards=7","politeness.delay=1s"],"dry_run":true}`); !strings.Contains(body, `"refused":`) || !strings.Contains(body, "1000ms") {
+		t.Errorf("preview: %s", body)
+	}
+	if ctl, err := r.books.Control("steered"); err != nil || ctl.GetPoliteness().GetDelayMs() != 50 || !slices.Contains(ctl.GetExcludes().GetDomains(), "example.net") {
+		t.Errorf("after the changes: %v, %v", ctl, err)
+	}
+	// A change that is sent again is made once.
+	o.key = "k1"
+	_, first, _ := o.do("POST", path+"/change", "", `{"set":["window=7"]}`)
+	if _, again, body := o.do("POST", path+"/change", "", `{"set":["window=7"]}`); again.Get("ETag") != first.Get("ETag") || !strings.Contains(body, "window") {
+		t.Errorf("sent again: %s, ETag %s, first %s", body, again.Get("ETag"), first.Get("ETag"))
+	}
+	if status, _, body := o.do("POST", path+"/change", "", `{"set":["window=8"]}`); status != 422 {
+		t.Errorf("another change with the key: %d %s", status, body)
+	}
+	o.key = ""
 	// The same by the forms of the page.
 	revision := ask[view.Crawl](o, path).Revision
 	if status, _, body := o.do("POST", "/crawls/steered/resume", "", fmt.Sprintf("revision=%d&pages=70000", revision)); status != 200 || !strings.Contains(body, "Done: resume") {
 		t.Errorf("resume by a form: %d", status)
+	}
+	now := ask[view.Crawl](o, path).Revision
+	form := url.Values{"revision": {fmt.Sprint(now)}, "set": {"politeness.delay=70ms\r\n\r\nshards=7"}, "dry_run": {"yes"}}
+	if status, _, body := o.do("POST", "/crawls/steered/change", "", form.Encode()); status != 200 || !strings.Contains(body, "nothing was changed") || !strings.Contains(body, "70ms") {
+		t.Errorf("preview by a form: %d", status)
+	}
+	form = url.Values{"revision": {fmt.Sprint(now)}, "set": {"politeness.delay=70ms\r\n"}}
+	if status, _, body := o.do("POST", "/crawls/steered/change", "", form.Encode()); status != 200 || !strings.Contains(body, "Changed") || ask[view.Crawl](o, path).Revision != now+1 {
+		t.Errorf("change by a form: %d", status)
 	}
 	if status, _, body := o.do("POST", "/crawls/steered/stop", "", fmt.Sprintf("revision=%d", revision)); status != 412 || !strings.Contains(body, "nothing was done") {
 		t.Errorf("stop by a form of an old revision: %d", status)

@@ -134,6 +134,7 @@ var signals = map[string]signalled{
 	"crawl pause":      {asks: "c"},
 	"crawl resume":     {asks: "c"},
 	"crawl ranker":     {asks: "c soft-focus"},
+	"crawl change":     {asks: "c --set window=7"},
 	"crawl focus":      {asks: "c --good T1"},
 	"crawl critic":     {asks: "c x"},
 	"crawl stop":       {asks: "c"},

@@ -96,8 +96,11 @@ func Set(inForce *schemas.CrawlControl, edits []string) (*Changed, error) {
 		}
 	}
 	for _, name := range named {
-		if strings.HasPrefix(name, "seeds") {
+		switch {
+		case strings.HasPrefix(name, "seeds"):
 			r.Problem(name, "forager crawl seeds gives a crawl more seeds")
+		case name == "scope.url_list":
+			r.Problem(name, "the list of a crawl that began cannot change")
 		}
 	}
 	for name := range f.Guides { // those of rankers that were given up
@@ -192,7 +195,7 @@ func guidesOf(ctl *schemas.CrawlControl) map[string]string {
 
 // compare returns the settings of some paths in which a control record made of a crawl file differs from the one in force.
 func compare(inForce, file *schemas.CrawlControl, of func(path string) bool) *Changed {
-	c := &Changed{Control: proto.CloneOf(inForce)}
+	c := &Changed{Control: proto.CloneOf(inForce), Differences: []Difference{}}
 	for _, s := range settings {
 		before, after := s.value(inForce), s.value(file)
 		if !of(s.path) || before == after || s.versions && named(before, after) {

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -73,18 +72,20 @@ func listed[T any](items []T, skip, limit int) *list[T] {
 	return l
 }
 
-// tagged is a crawl with its revision.
-type tagged struct {
+// tagged is a crawl, or what changed in it, with its revision.
+type tagged[T any] struct {
 	ETag string `header:"ETag"`
-	Body *view.Crawl
+	Body T
 }
 
-func crawlOf(s *view.Source, name string) (*tagged, error) {
+func tag(revision uint64) string { return strconv.Quote(strconv.FormatUint(revision, 10)) }
+
+func crawlOf(s *view.Source, name string) (*tagged[*view.Crawl], error) {
 	c, err := s.Crawl(name)
 	if err != nil {
 		return nil, Problem(err)
 	}
-	return &tagged{fmt.Sprintf("%q", strconv.FormatUint(c.Revision, 10)), c}, nil
+	return &tagged[*view.Crawl]{tag(c.Revision), c}, nil
 }
 
 // asked registers a list of a crawl that ClickHouse is asked for.
@@ -141,7 +142,7 @@ func reads(a huma.API, s *view.Source) {
 			return listed(all[min(skip, len(all)):], skip, in.Limit), nil
 		})
 	huma.Register(a, huma.Operation{OperationID: "get-crawl", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}", Summary: "State of a crawl"},
-		func(_ context.Context, in *One) (*tagged, error) { return crawlOf(s, in.Crawl) })
+		func(_ context.Context, in *One) (*tagged[*view.Crawl], error) { return crawlOf(s, in.Crawl) })
 	crawl := func(in *OfCrawl) (string, *Part) { return in.Crawl, &in.Part }
 	asked(a, s, "get-curve", "/api/v1/crawls/{crawl}/curve", "Harvest over the delivered pages",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]view.Point, error) {
@@ -184,23 +185,31 @@ func reads(a huma.API, s *view.Source) {
 		})
 }
 
-// change is a request to change a crawl.
-type change[B any] struct {
+// Revised asks for a change of a crawl.
+type Revised struct {
 	One
 	IfMatch string `header:"If-Match" maxLength:"32" doc:"ETag of the crawl from which the change was derived; absent = whatever is in force."`
-	Body    B
 }
 
-// unchanged is the same without a body.
-type unchanged struct {
-	One
-	IfMatch string `header:"If-Match" maxLength:"32" doc:"ETag of the crawl from which the change was derived; absent = whatever is in force."`
+// seen returns the revision from which the change was derived; 0 = that in force.
+func (r *Revised) seen() (seen uint64, err error) {
+	if r.IfMatch != "" && r.IfMatch != "*" {
+		if seen, err = strconv.ParseUint(strings.Trim(r.IfMatch, `"`), 10, 64); err != nil || seen == 0 {
+			return 0, huma.Error412PreconditionFailed("If-Match is no ETag of a crawl")
+		}
+	}
+	return seen, nil
+}
+
+type change[B any] struct {
+	Revised
+	Body B
 }
 
 func changes(a huma.API, s *view.Source) {
 	plain := func(name, summary string, do func(context.Context, string, uint64) error) {
-		huma.Register(a, operation(name, summary), func(ctx context.Context, in *unchanged) (*tagged, error) {
-			return changed(s, in.Crawl, in.IfMatch, func(seen uint64) error { return do(ctx, in.Crawl, seen) })
+		huma.Register(a, operation(name, summary), func(ctx context.Context, in *Revised) (*tagged[*view.Crawl], error) {
+			return changed(s, in, func(seen uint64) error { return do(ctx, in.Crawl, seen) })
 		})
 	}
 	plain("pause", "Pause a crawl; requests in flight end", s.Pause)
@@ -210,6 +219,18 @@ func changes(a huma.API, s *view.Source) {
 	with(a, s, "focus", "Mark topics good or bad, or change their weights", s.Focus)
 	with(a, s, "critic", "Change the critics", s.Judge)
 	with(a, s, "model", "Rank by a model", s.Pin)
+	huma.Register(a, operation("change", "Change settings of the crawl file, or show what would be changed or refused"),
+		func(ctx context.Context, in *change[view.Settings]) (*tagged[*operate.Change], error) {
+			seen, err := in.seen()
+			if err != nil {
+				return nil, err
+			}
+			x, err := s.Change(ctx, in.Crawl, seen, &in.Body)
+			if err != nil {
+				return nil, Problem(err)
+			}
+			return &tagged[*operate.Change]{tag(x.Revision), x}, nil
+		})
 	with(a, s, "seeds", "Give a crawl more seeds", s.Seed)
 	with(a, s, "marks", "Keep a verdict on pages for the next training of the critic", s.Mark)
 }
@@ -222,23 +243,20 @@ func operation(name, summary string) huma.Operation {
 }
 
 func with[B any](a huma.API, s *view.Source, name, summary string, do func(context.Context, string, uint64, *B) error) {
-	huma.Register(a, operation(name, summary), func(ctx context.Context, in *change[B]) (*tagged, error) {
-		return changed(s, in.Crawl, in.IfMatch, func(seen uint64) error { return do(ctx, in.Crawl, seen, &in.Body) })
+	huma.Register(a, operation(name, summary), func(ctx context.Context, in *change[B]) (*tagged[*view.Crawl], error) {
+		return changed(s, &in.Revised, func(seen uint64) error { return do(ctx, in.Crawl, seen, &in.Body) })
 	})
 }
 
-func changed(s *view.Source, crawl, ifMatch string, do func(seen uint64) error) (*tagged, error) {
-	var seen uint64
-	if ifMatch != "" && ifMatch != "*" {
-		var err error
-		if seen, err = strconv.ParseUint(strings.Trim(ifMatch, `"`), 10, 64); err != nil || seen == 0 {
-			return nil, huma.Error412PreconditionFailed("If-Match is no ETag of a crawl")
-		}
+func changed(s *view.Source, in *Revised, do func(seen uint64) error) (*tagged[*view.Crawl], error) {
+	seen, err := in.seen()
+	if err != nil {
+		return nil, err
 	}
 	if err := do(seen); err != nil {
 		return nil, Problem(err)
 	}
-	return crawlOf(s, crawl)
+	return crawlOf(s, in.Crawl)
 }
 
 // Problem returns an error with the status of a response.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"forager/internal/classify/taxonomy"
+	"forager/internal/crawl/crawlfile"
 	"forager/internal/operate"
 	"forager/schemas"
 )
@@ -56,6 +57,12 @@ type Model struct {
 	Version string `json:"version" doc:"Empty = the newest, and those to come."`
 }
 
+// Settings are settings of a crawl file that a crawl is given.
+type Settings struct {
+	Set    []string `json:"set" minItems:"1" maxItems:"100" doc:"SETTING=VALUE with a setting of a crawl file and its value in YAML; += and -= add a word to a list and remove it."`
+	DryRun bool     `json:"dry_run,omitempty" doc:"Show what would be changed or refused, change nothing."`
+}
+
 // Pause pauses a crawl. It and the methods below change a crawl as the commands do. seen is the revision from which the change was derived, 0 = that in
 // force. Errors wrap the reasons of package operate.
 func (s *Source) Pause(ctx context.Context, crawl string, seen uint64) error {
@@ -84,6 +91,13 @@ func (s *Source) Rank(ctx context.Context, crawl string, seen uint64, r *Ranker)
 	wanted := operate.Ranking{Ranker: r.Ranker, Guides: r.Guides, Shadows: r.Shadows, NoShadows: r.NoShadows}
 	_, _, err := s.Topics.SwitchRanker(ctx, s.Store, crawl, seen, wanted.Apply)
 	return err
+}
+
+// Change changes settings, or shows with DryRun what would be changed or refused.
+func (s *Source) Change(ctx context.Context, crawl string, seen uint64, x *Settings) (*operate.Change, error) {
+	return s.Topics.Change(ctx, s.Store, crawl, seen, x.DryRun, func(inForce *schemas.CrawlControl) (*crawlfile.Changed, error) {
+		return crawlfile.Set(inForce, x.Set)
+	})
 }
 
 // Focus changes the focus.

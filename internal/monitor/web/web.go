@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,6 +103,8 @@ type content struct {
 	Models        []analytics.MadeModel
 	Letters       []analytics.Letters
 	Rows          *view.Rows
+	// Change is what a form has changed, or would change.
+	Change *operate.Change
 	// Query has the parameters of the request.
 	Query url.Values
 	SQL   string
@@ -337,12 +340,7 @@ func (x site) compare(w http.ResponseWriter, r *http.Request) {
 
 // Chosen reports whether a crawl is among those that are compared.
 func (c *content) Chosen(name string) bool {
-	for _, x := range c.Query["crawl"] {
-		if x == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Query["crawl"], name)
 }
 
 func (x site) letters(w http.ResponseWriter, r *http.Request) {
@@ -380,7 +378,7 @@ func (x site) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name, action := c.Crawl.Crawl, r.PathValue("action")
-	do, ok := x.actions(r)[action]
+	do, ok := x.actions(r, c)[action]
 	if !ok {
 		fail(w, c, fmt.Errorf("%w: no action %s", operate.ErrUnknown, action))
 		return
@@ -389,7 +387,7 @@ func (x site) act(w http.ResponseWriter, r *http.Request) {
 	if err := do(name, seen); err != nil {
 		p := api.Problem(err)
 		c.Problem, status = p.Error(), p.GetStatus()
-	} else {
+	} else if c.Change == nil {
 		c.Done = "Done: " + action + "."
 	}
 	if now, err := x.Crawl(name); err == nil {
@@ -402,8 +400,8 @@ func (x site) act(w http.ResponseWriter, r *http.Request) {
 	x.showCrawl(w, r, status, c)
 }
 
-// actions are what the forms can ask for.
-func (x site) actions(r *http.Request) map[string]func(crawl string, seen uint64) error {
+// actions are what the forms can ask for; a result that is shown goes to c.
+func (x site) actions(r *http.Request, c *content) map[string]func(crawl string, seen uint64) error {
 	ctx, value := r.Context(), r.PostFormValue
 	words := func(name string) []string { return strings.Fields(value(name)) }
 	topics := func(name string) (list []string) {
@@ -434,6 +432,16 @@ func (x site) actions(r *http.Request) map[string]func(crawl string, seen uint64
 			return x.Judge(ctx, c, seen, &view.Critic{Critic: strings.TrimSpace(value("critic"))})
 		},
 		"model": func(c string, seen uint64) error { return x.Pin(ctx, c, seen, &view.Model{Version: value("version")}) },
+		"change": func(name string, seen uint64) (err error) {
+			settings := &view.Settings{DryRun: value("dry_run") != ""}
+			for line := range strings.Lines(value("set")) {
+				if line = strings.TrimSpace(line); line != "" {
+					settings.Set = append(settings.Set, line)
+				}
+			}
+			c.Change, err = x.Change(ctx, name, seen, settings)
+			return err
+		},
 		"seeds": func(c string, seen uint64) error { return x.Seed(ctx, c, seen, &view.Seeds{URLs: words("urls")}) },
 		"marks": func(c string, seen uint64) error {
 			return x.Mark(ctx, c, seen, &view.Mark{URLs: words("urls"), Right: value("right") == "yes"})

@@ -1,0 +1,77 @@
+package operate
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/platform/objects"
+	"forager/schemas"
+)
+
+// Change is what changed, or would change, in the settings of a crawl.
+type Change struct {
+	Crawl string `json:"crawl"`
+	// Revision of the control record in force afterwards.
+	Revision    uint64                 `json:"revision"`
+	DryRun      bool                   `json:"dry_run"`
+	Differences []crawlfile.Difference `json:"differences"`
+}
+
+// Change changes settings of a crawl: those in which compare, a function of package crawlfile, finds a difference from the control record
+// in force. If one of them cannot change, nothing is changed, and the error names it; with dryRun nothing is changed in any case, and the
+// result has the reasons. seen is the revision from which the change was derived; 0 = that in force.
+func (b *Topics) Change(
+	ctx context.Context, store *objects.Store, crawl string, seen uint64, dryRun bool, compare func(*schemas.CrawlControl) (*crawlfile.Changed, error),
+) (*Change, error) {
+	from, err := b.begin(crawl, seen)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := compare(from.ctl)
+	if err != nil {
+		return nil, err
+	}
+	x := &Change{Crawl: crawl, Revision: from.ctl.GetRevision(), DryRun: dryRun, Differences: changed.Differences}
+	switch err := changed.Refused(); {
+	case err != nil && dryRun:
+		return x, nil
+	case err != nil:
+		return nil, refusal(err)
+	case proto.Equal(changed.Control, from.ctl):
+		return x, nil
+	case from.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
+		return nil, refusef("crawl %q was stopped, which is for good", crawl)
+	}
+	if err := b.settle(ctx, store, changed); err != nil {
+		return nil, err
+	}
+	if !dryRun {
+		next, err := b.ReviseAs(ctx, changed.Control, from.offset)
+		if err != nil {
+			return nil, err
+		}
+		x.Revision = next.GetRevision()
+	}
+	return x, nil
+}
+
+// settle replaces names of critics and guides by their versions, and checks that the crawl can be judged and ranked so.
+func (b *Topics) settle(ctx context.Context, store *objects.Store, changed *crawlfile.Changed) error {
+	next := changed.Control
+	if changed.Has("critic", "focus", "weights", "bad", "shadows") {
+		if next.GetCritic() == "" {
+			return refusef("crawl %q only fetches: no critic judges its pages", next.GetCrawl())
+		}
+		if err := SettleJudges(ctx, b, store, next); err != nil {
+			return err
+		}
+	}
+	if changed.Has("ranker", "ranker_shadows", "guides") {
+		if err := SettleGuides(ctx, b, store, next); err != nil {
+			return err
+		}
+	}
+	return ReadNoURLs(ctx, b, store, next)
+}
