@@ -69,7 +69,7 @@ func TestBrowser(t *testing.T) {
 	page := url.QueryEscape(ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0].URL)
 	views := []struct{ name, path string }{
 		{"login", "/"}, {"crawls", "/login?token=" + o.token}, {"crawl", "/crawls/done"}, {"hosts", "/crawls/done/hosts"}, {"pages", "/crawls/done/pages"},
-		{"page", "/crawls/done/page?url=" + page}, {"models", "/crawls/done/models"}, {"compare", "/compare?crawl=done&crawl=steered"},
+		{"page", "/crawls/done/page?url=" + page}, {"models", "/crawls/done/models"}, {"topics", "/crawls/done/topics"}, {"compare", "/compare?crawl=done&crawl=steered"},
 		{"letters", "/letters"}, {"sql", "/sql"},
 	}
 	for _, v := range views {
@@ -153,6 +153,7 @@ func steerInBrowser(t *testing.T, ctx context.Context, o *operator) {
 	}
 	for _, step := range []struct{ form, fill, with, want string }{
 		{"pause", "", "", "Done: pause"}, {"ranker", "input[name=ranker]", "in-links", "Done: ranker"}, {"seeds", "textarea", "http://h0.s1.sim/", "Done: seeds"},
+		{"change", "textarea", "politeness.delay=70ms", "What would change"},
 		{"focus", "input[name=bad]", "No/Such", ""}, {"resume", "input[name=pages]", "80000", "Done: resume"}, {"stop", "", "", "Done: stop"},
 	} {
 		form := fmt.Sprintf(`form[action="/crawls/steered/%s"]`, step.form)

@@ -213,6 +213,15 @@ func readDone(t *testing.T, r *rig, o *operator) {
 	if links == 0 {
 		t.Error("five pages have no link")
 	}
+	var about uint64
+	for _, x := range ask[listed[view.Topic]](o, "/api/v1/crawls/done/topics?limit=500").Items {
+		if x.Depth == 0 {
+			about += x.Pages
+		}
+	}
+	if about != st.GetPages() {
+		t.Errorf("%d pages by topic, status %d", about, st.GetPages())
+	}
 	if models := ask[listed[analytics.MadeModel]](o, "/api/v1/crawls/done/models").Items; len(models) == 0 {
 		t.Error("no model")
 	}
@@ -300,6 +309,10 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 	if status, _, body := o.do("POST", "/crawls/steered/change", "", form.Encode()); status != 200 || !strings.Contains(body, "Changed") || ask[view.Crawl](o, path).Revision != now+1 {
 		t.Errorf("change by a form: %d", status)
 	}
+	form = url.Values{"revision": {fmt.Sprint(now + 1)}, "bad": {"Nowhere"}, "view": {"topics"}}
+	if status, _, body := o.do("POST", "/crawls/steered/focus", "", form.Encode()); status != 422 || !strings.Contains(body, "Nowhere") || !strings.Contains(body, "steered: topics") {
+		t.Errorf("a topic that is none, by a form: %d", status)
+	}
 	if status, _, body := o.do("POST", "/crawls/steered/stop", "", fmt.Sprintf("revision=%d", revision)); status != 412 || !strings.Contains(body, "nothing was done") {
 		t.Errorf("stop by a form of an old revision: %d", status)
 	}
@@ -313,7 +326,7 @@ func harmless(t *testing.T, o *operator) {
 	}
 	address := url.QueryEscape(page.URL)
 	for _, path := range []string{
-		"/", "/crawls/done", "/crawls/done/hosts", "/crawls/done/hosts?by=failures", "/crawls/done/pages", "/crawls/done/page?url=" + address, "/crawls/done/models",
+		"/", "/crawls/done", "/crawls/done/hosts", "/crawls/done/hosts?by=failures", "/crawls/done/pages", "/crawls/done/page?url=" + address, "/crawls/done/models", "/crawls/done/topics",
 		"/compare?crawl=done&crawl=steered", "/letters", "/sql", "/crawls/done/page?url=javascript:attack()", "/crawls/done/page?url=%22%3E%3Cscript%3Eattack()",
 	} {
 		status, header, body := o.do("GET", path, "", "")

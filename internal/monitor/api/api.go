@@ -162,6 +162,11 @@ func reads(a huma.API, s *view.Source) {
 			all, err := s.DB.SeenLinks(ctx, in.Crawl, in.URL, skip+most)
 			return all[min(skip, len(all)):], err
 		}, func(in *ofLinks) (string, *Part) { return in.Crawl, &in.Part })
+	asked(a, s, "list-topics", "/api/v1/crawls/{crawl}/topics", "Topics with the pages about them",
+		func(ctx context.Context, in *OfCrawl, skip, most int) ([]view.Topic, error) {
+			all, err := s.TopicsOf(ctx, in.Crawl)
+			return all[min(skip, len(all)):min(skip+most, len(all))], err
+		}, crawl)
 	asked(a, s, "list-models", "/api/v1/crawls/{crawl}/models", "Models of a crawl, the newest first",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.MadeModel, error) {
 			return s.DB.MadeModels(ctx, in.Crawl, skip, most)

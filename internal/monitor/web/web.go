@@ -27,7 +27,11 @@ var static embed.FS
 var source string
 
 var pages = template.Must(template.New("page").Funcs(template.FuncMap{
-	"text": view.Plain, "join": strings.Join, "pageof": pageOf, "line": line, "orders": func() map[string]string { return analytics.HostsBy },
+	"text": view.Plain, "join": strings.Join, "pageof": pageOf, "line": line,
+	"ranked": func(name, crawl string, pages []analytics.RankedPage) map[string]any {
+		return map[string]any{"Name": name, "Crawl": crawl, "Pages": pages}
+	},
+	"orders":  func() map[string]string { return analytics.HostsBy },
 	"percent": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) },
 	"three":   func(x float64) string { return fmt.Sprintf("%.3f", x) },
 	"one":     func(x float64) string { return fmt.Sprintf("%.1f", x) },
@@ -67,6 +71,7 @@ func Register(mux *http.ServeMux, s *view.Source) {
 	mux.HandleFunc("GET /crawls/{crawl}/pages", x.pages)
 	mux.HandleFunc("GET /crawls/{crawl}/page", x.page)
 	mux.HandleFunc("GET /crawls/{crawl}/copy", x.copy)
+	mux.HandleFunc("GET /crawls/{crawl}/topics", x.topics)
 	mux.HandleFunc("GET /crawls/{crawl}/models", x.models)
 	mux.HandleFunc("GET /compare", x.compare)
 	mux.HandleFunc("GET /letters", x.letters)
@@ -100,9 +105,12 @@ type content struct {
 	Hosts         []analytics.Host
 	Pages         []analytics.SeenPage
 	Links         []analytics.SeenLink
-	Models        []analytics.MadeModel
-	Letters       []analytics.Letters
-	Rows          *view.Rows
+	Topics        []view.Topic
+	// Hubs and Authorities of the newest ranking.
+	Hubs, Authorities []analytics.RankedPage
+	Models            []analytics.MadeModel
+	Letters           []analytics.Letters
+	Rows              *view.Rows
 	// Change is what a form has changed, or would change.
 	Change *operate.Change
 	// Query has the parameters of the request.
@@ -298,6 +306,30 @@ func (x site) copy(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(found.Body) // the client has gone
 }
 
+// shownRanked is the number of hubs, and of authorities, in a view.
+const shownRanked = 20
+
+func (x site) topics(w http.ResponseWriter, r *http.Request) {
+	c := x.of(w, r, "topics")
+	if c == nil {
+		return
+	}
+	x.showTopics(w, r, http.StatusOK, c)
+}
+
+func (x site) showTopics(w http.ResponseWriter, r *http.Request, status int, c *content) {
+	var err error
+	c.View = "topics"
+	if c.Topics, err = x.TopicsOf(r.Context(), c.Crawl.Crawl); err == nil {
+		c.Hubs, c.Authorities, err = x.DB.Report(c.Crawl.Crawl).RankedPages(view.Ask(r.Context()), shownRanked)
+	}
+	if err != nil {
+		fail(w, c, err)
+		return
+	}
+	show(w, status, c)
+}
+
 func (x site) models(w http.ResponseWriter, r *http.Request) {
 	c := x.of(w, r, "models")
 	if c == nil {
@@ -395,6 +427,10 @@ func (x site) act(w http.ResponseWriter, r *http.Request) {
 	}
 	if action == "marks" {
 		x.showPage(w, r, status, c, r.PostFormValue("urls"))
+		return
+	}
+	if r.PostFormValue("view") == "topics" {
+		x.showTopics(w, r, status, c)
 		return
 	}
 	x.showCrawl(w, r, status, c)

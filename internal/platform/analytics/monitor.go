@@ -171,3 +171,23 @@ func Bounded(ctx context.Context, within time.Duration, rows int) context.Contex
 		"max_execution_time": within.Seconds(), "max_result_rows": uint64(rows), "result_overflow_mode": "break", "max_memory_usage": uint64(256 << 20),
 	})
 }
+
+// TopicPages counts the pages that a critic took to be about a topic more than about any other.
+type TopicPages struct {
+	Topic     string
+	Pages     uint64
+	Relevance float64 // sum of R
+	// LastPages and LastRelevance are those among the last pages that were judged.
+	LastPages     uint64
+	LastRelevance float64
+}
+
+// TopicPages returns the pages of a crawl by their best topic, and how many of the last ones judged they are.
+func (d *DB) TopicPages(ctx context.Context, crawl string, last int) ([]TopicPages, error) {
+	return collect(ctx, d, `WITH (SELECT min(t) FROM (SELECT recorded_at AS t FROM judgements WHERE crawl = {crawl:String} ORDER BY t DESC LIMIT {last:UInt64})) AS since
+		SELECT topics[1] AS topic, count(), sum(relevance), countIf(recorded_at >= since), sumIf(relevance, recorded_at >= since)
+		FROM judgements WHERE crawl = {crawl:String} AND notEmpty(topics) GROUP BY topic ORDER BY topic`,
+		Params{"crawl": crawl, "last": uint64(last)}, func(row []any) TopicPages {
+			return TopicPages{row[0].(string), row[1].(uint64), row[2].(float64), row[3].(uint64), row[4].(float64)}
+		})
+}
