@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"flag"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +28,7 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var change []string
+	change := []string{"data: data", "log_format: json\ndata: data"}
 	addresses := make(map[string]string)
 	for i, stage := range cli.StageNames {
 		addresses[stage] = "http://" + ports[i]
@@ -71,6 +74,18 @@ func TestMetrics(t *testing.T) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end) && got != string(want); {
 		got = served()
 		time.Sleep(50 * time.Millisecond)
+	}
+	for _, stage := range cli.StageNames {
+		logged, err := os.ReadFile(filepath.Join(r.cfg.Data, "logs", stage+"-0.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(logged) {
+			var record struct{ Time, Level, Msg, Stage string }
+			if err := json.Unmarshal(line, &record); err != nil || record.Time == "" || record.Level == "" || record.Msg == "" || record.Stage != stage {
+				t.Errorf("%s logs %q: %v", stage, line, err)
+			}
+		}
 	}
 	if got != string(want) {
 		t.Errorf("metrics are\n%s\nwant those of %s, which -update-metrics writes", got, file)

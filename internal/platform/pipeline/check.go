@@ -97,6 +97,9 @@ func hostPort(s string) error {
 
 func (k checks) all(c *Config) {
 	k.need("data", c.Data)
+	if c.LogFormat != "text" && c.LogFormat != logJSON {
+		k.Problem("log_format", "%q is neither text nor json", c.LogFormat)
+	}
 	k.kafka(&c.Kafka)
 	k.httpURL("s3.endpoint", c.S3.Endpoint)
 	k.need("s3.bucket", c.S3.Bucket)

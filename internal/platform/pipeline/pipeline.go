@@ -1,6 +1,10 @@
 package pipeline
 
-import "time"
+import (
+	"io"
+	"log/slog"
+	"time"
+)
 
 // Config is pipeline.yaml: where the parts are, how topics are set up, and the settings of every process. Load reads and checks it.
 //
@@ -9,6 +13,7 @@ import "time"
 type Config struct {
 	Data       string           `yaml:"data" default:"build/data" help:"folder of state, logs and the files of the embedded parts; relative to the folder of this file"`
 	Memory     int64            `yaml:"memory" unit:"bytes" default:"0" range:"0..64TiB" help:"memory of all processes of the machine, divided among them; 0 = the normal memory of each, without a bound on the sum"`
+	LogFormat  string           `yaml:"log_format" default:"text" help:"text, or json: an object a line, of every stage and the embedded parts"`
 	Kafka      Kafka            `yaml:"kafka"`
 	S3         S3               `yaml:"s3"`
 	ClickHouse ClickHouse       `yaml:"clickhouse"`
@@ -68,6 +73,16 @@ type ClickHouse struct {
 
 	embedded embedded
 }
+
+// Log returns a logger that writes in the format of log_format.
+func (c *Config) Log(w io.Writer) *slog.Logger {
+	if c.LogFormat == logJSON {
+		return slog.New(slog.NewJSONHandler(w, nil))
+	}
+	return slog.New(slog.NewTextHandler(w, nil))
+}
+
+const logJSON = "json"
 
 // Disk has the space that must be left below the data folder.
 type Disk struct {

@@ -18,10 +18,10 @@ import (
 	"forager/internal/platform/pipeline"
 )
 
-// NewRegistry returns a registry with the metrics of Go and of the process.
+// NewRegistry returns a registry with the metrics of Go, of the process and of the program's build.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewBuildInfoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 

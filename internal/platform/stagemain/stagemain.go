@@ -126,7 +126,7 @@ func untilSignal() (ctx context.Context, interrupted func() bool, stop func()) {
 func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int, stderr io.Writer, run func(context.Context, *Env) error) error {
 	env := &Env{
 		Config: cfg, Stage: stage, Replica: replica,
-		Log:      slog.New(slog.NewTextHandler(stderr, nil)).With("stage", stage, "replica", replica),
+		Log:      cfg.Log(stderr).With("stage", stage, "replica", replica),
 		Metrics:  process.NewRegistry(),
 		StateDir: filepath.Join(cfg.Data, "state", stage),
 	}
