@@ -63,7 +63,7 @@ func newServer(s *view.Source, cfg *pipeline.Config) (*http.Server, error) {
 	web.Register(mux, s)
 	g := &guard.Guard{Token: token, Denied: http.HandlerFunc(web.Denied)}
 	server := &http.Server{
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 	}
 	if m := &cfg.Stages.Monitor; m.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(m.TLSCert, m.TLSKey)

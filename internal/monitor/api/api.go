@@ -39,7 +39,7 @@ type One struct {
 
 // Part is the part of a list that is wanted.
 type Part struct {
-	Cursor string `query:"cursor" maxLength:"32" doc:"Next of the response before; empty = the beginning."`
+	Cursor string `query:"cursor" pattern:"^[0-9]{0,7}$" doc:"Next of the response before; empty = the beginning."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100"`
 }
 
@@ -48,7 +48,7 @@ func (p *Part) skip() (int, error) {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(p.Cursor)
-	if err != nil || n < 0 || n > 1e6 {
+	if err != nil || n > 1e6 {
 		return 0, huma.Error422UnprocessableEntity("cursor is none that a response had")
 	}
 	return n, nil
@@ -176,7 +176,8 @@ func reads(a huma.API, s *view.Source) {
 			all, err := s.DB.Letters(ctx, skip+most)
 			return all[min(skip, len(all)):], err
 		}, func(in *Part) (string, *Part) { return "", in })
-	huma.Register(a, huma.Operation{OperationID: "query", Method: http.MethodPost, Path: "/api/v1/query", Summary: "Rows of a query that reads, bounded in time and number"},
+	huma.Register(a, huma.Operation{OperationID: "query", Method: http.MethodPost, Path: "/api/v1/query", Summary: "Rows of a query that reads, bounded in time and number",
+		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusConflict, http.StatusServiceUnavailable}},
 		func(ctx context.Context, in *struct {
 			Body struct {
 				SQL string `json:"sql" minLength:"1" maxLength:"20000"`
@@ -193,7 +194,7 @@ func reads(a huma.API, s *view.Source) {
 // Revised asks for a change of a crawl.
 type Revised struct {
 	One
-	IfMatch string `header:"If-Match" maxLength:"32" doc:"ETag of the crawl from which the change was derived; absent = whatever is in force."`
+	IfMatch string `header:"If-Match" pattern:"^([*]|\"?[1-9][0-9]{0,18}\"?)?$" doc:"ETag of the crawl from which the change was derived; absent = whatever is in force."`
 }
 
 // seen returns the revision from which the change was derived; 0 = that in force.
@@ -243,7 +244,7 @@ func changes(a huma.API, s *view.Source) {
 func operation(name, summary string) huma.Operation {
 	return huma.Operation{
 		OperationID: name, Method: http.MethodPost, Path: "/api/v1/crawls/{crawl}/" + name, Summary: summary,
-		Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusServiceUnavailable},
+		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusServiceUnavailable},
 	}
 }
 

@@ -149,9 +149,10 @@ func (s *Source) Crawl(name string) (*Crawl, error) {
 	c := &Crawl{
 		Summary: operate.Summarize(name, st), Revision: ctl.GetRevision(), Wanted: operate.StateName(ctl), Ranker: crawlfile.NameOf(ctl),
 		Rankers: operate.PolicyNames(ctl.GetRankerShadows()), Critic: ctl.GetCritic(), Shadows: ctl.GetShadows(), Focus: ctl.GetFocus(),
-		Weights: ctl.GetWeights(), Bad: ctl.GetBad(), Budget: Budget{ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()},
+		Weights: object(ctl.GetWeights()), Bad: ctl.GetBad(), Budget: Budget{ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()},
 		Started: time.UnixMilli(ctl.GetCreatedAt()).UTC(), Arms: []Arm{},
 	}
+	c.Outcomes, c.Refused = object(c.Outcomes), object(c.Refused)
 	for _, a := range st.GetArms() {
 		c.Arms = append(c.Arms, Arm{a.GetPolicy(), a.GetChosen(), a.GetCredited(), a.GetAlpha() / max(a.GetAlpha()+a.GetBeta(), math.SmallestNonzeroFloat64)})
 	}
@@ -165,6 +166,14 @@ func (s *Source) Crawl(name string) (*Crawl, error) {
 	}
 	c.Sentence = c.sentence()
 	return c, nil
+}
+
+// object returns a map that is an object in JSON, not null.
+func object[V any](m map[string]V) map[string]V {
+	if m == nil {
+		m = make(map[string]V)
+	}
+	return m
 }
 
 // rate returns the pages a second over the last minute, 0 while it is not known.
