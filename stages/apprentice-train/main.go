@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"forager/internal/crawl/controls"
@@ -30,7 +31,7 @@ func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	return &stagemain.Logic{
 		Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: stagemain.KeyValue(cache.Take)},
 		Run: stagemain.Stateful(stateful.Stage{
-			CacheBytes: env.Config.Stages.ApprenticeTrain.CacheBytes, MaxBatch: slice,
+			CacheBytes: env.Config.Stages.ApprenticeTrain.CacheBytes, MaxBatch: slice, Layout: strconv.Itoa(stateVersion),
 			Rest: func(int) time.Duration {
 				if awaited(cache) {
 					return 0

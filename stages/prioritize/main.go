@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"forager/internal/frontier"
+	"forager/internal/frontier/state"
 	"forager/internal/platform/disk"
 	"forager/internal/platform/stagemain"
 	"forager/internal/rank/apprentice"
@@ -48,7 +50,7 @@ func newLogic(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error)
 			schemas.TopicCrawlStatus: book.status,
 		},
 		Run: stagemain.Stateful(stateful.Stage{
-			Log: schemas.TopicFetchRequested, CacheBytes: conf.CacheBytes, MemTable: memTable(conf.FrontierBytes), Hits: true,
+			Log: schemas.TopicFetchRequested, Layout: strconv.Itoa(state.Layout), CacheBytes: conf.CacheBytes, MemTable: memTable(conf.FrontierBytes), Hits: true,
 			Notify: book.subscribe, Rest: rest,
 			Revision: func(crawl string) uint64 { return book.controls.Look(crawl).GetRevision() },
 			Open: func(partition int, epoch uint64, kv *stateful.Store) (stateful.Processor, error) {

@@ -18,6 +18,7 @@ type Config struct {
 	S3         S3               `yaml:"s3"`
 	ClickHouse ClickHouse       `yaml:"clickhouse"`
 	Disk       Disk             `yaml:"disk"`
+	Snapshots  Snapshots        `yaml:"snapshots"`
 	Local      Local            `yaml:"local"`
 	Stages     Stages           `yaml:"stages"`
 	Topics     map[string]Topic `yaml:"topics"`
@@ -87,6 +88,12 @@ const logJSON = "json"
 // Disk has the space that must be left below the data folder.
 type Disk struct {
 	PauseBelow int64 `yaml:"pause_below" unit:"bytes" default:"1GiB" range:"0..1024TiB" help:"free space below the data folder under which crawls pause; 0 = never; requests in flight and merges of ClickHouse still take some hundred MiB"`
+}
+
+// Snapshots are copies of the state of stages in the object store.
+type Snapshots struct {
+	Every time.Duration `yaml:"every" default:"5m" range:"0s..24h" help:"time between two snapshots of a partition's state of prioritize, apprentice-train and distill; a process that has lost its state replays what came after the newest; 0 = none"`
+	Rate  int64         `yaml:"rate" unit:"bytes" default:"32MiB" range:"0..64GiB" help:"bytes of snapshots that a process sends in a second at most; 0 = any"`
 }
 
 // Local are the settings of the embedded parts, which share a process.

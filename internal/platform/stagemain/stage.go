@@ -51,10 +51,14 @@ func Stateless(x runner.Stateless) Runner {
 	}
 }
 
-// Stateful runs a stage with a store for each partition of its only input, below the state directory.
+// Stateful runs a stage with a store for each partition of its only input, below the state directory. If the stage uses the object store,
+// snapshots of its state are kept there.
 func Stateful(x stateful.Stage) Runner {
 	return func(ctx context.Context, s *Stage, env *Env) error {
 		x.Stage, x.Input = s.Name, s.Inputs[0]
+		if c := env.Config.Snapshots; c.Every > 0 && env.Objects != nil {
+			x.Snapshots = &stateful.Snapshots{Bucket: env.Objects, Every: c.Every, Rate: c.Rate}
+		}
 		return x.Run(ctx, env.Kafka, env.StateDir)
 	}
 }

@@ -18,6 +18,10 @@ type Stage struct {
 	Parked                         *prometheus.GaugeVec
 	Handle                         prometheus.Histogram
 	Generations                    prometheus.Counter
+	// Snapshots counts them by result, made or failed, and SnapshotsUnfit those that could not be restored, by reason.
+	Snapshots, SnapshotsUnfit    *prometheus.CounterVec
+	SnapshotTime                 *prometheus.GaugeVec
+	SnapshotBytes, StateRestored prometheus.Counter
 }
 
 // New returns metrics that are registered, unless reg is nil.
@@ -43,6 +47,7 @@ func New(reg prometheus.Registerer) (*Stage, error) {
 		Generations: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: "generations_total",
 			Help: "Generations of the consumer group that this process took part in."}),
 	}
+	m.snapshots(counter)
 	// Rates and increases need the value before the first error.
 	for _, class := range []stream.Class{stream.ClassRecord, stream.ClassUnavailable, stream.ClassLost, stream.ClassBroken} {
 		m.Errors.WithLabelValues(class.String())
@@ -55,12 +60,28 @@ func New(reg prometheus.Registerer) (*Stage, error) {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{m.In, m.Out, m.Poison, m.Void, m.Skipped, m.Errors, m.Lag, m.Parked, m.Waiting, m.Handle, m.Generations,
+		m.Snapshots, m.SnapshotsUnfit, m.SnapshotTime, m.SnapshotBytes, m.StateRestored,
 		state("ready", "1 if the process is a member of its consumer group and the state of its partitions is restored.", m.ready),
 		state("busy_seconds", "Age of the oldest step in progress; 0 while something unavailable is waited for.", m.busy),
 	} {
 		errs = append(errs, reg.Register(c))
 	}
 	return m, errors.Join(errs...)
+}
+
+// snapshots makes the metrics of snapshots of state.
+func (m *Stage) snapshots(counter func(name, help string, labels ...string) *prometheus.CounterVec) {
+	m.Snapshots = counter("snapshots_total", "Snapshots of the state of a partition, by result: made or failed (tried again later).", "result")
+	m.SnapshotsUnfit = counter("snapshots_unfit_total", "Snapshots that could not be restored, by reason.", "reason")
+	m.SnapshotTime = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: "snapshot_timestamp_seconds",
+		Help: "When the newest snapshot of a partition was made, Unix time."}, []string{"topic", "partition"})
+	m.SnapshotBytes = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: "snapshot_bytes_total",
+		Help: "Bytes of snapshots that were sent to the object store."})
+	m.StateRestored = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: "state_restored_total",
+		Help: "Partitions whose state was restored from a snapshot."})
+	for _, result := range []string{"made", "failed"} {
+		m.Snapshots.WithLabelValues(result)
+	}
 }
 
 // Wait notes the beginning (1) or the end (-1) of a wait for something unavailable.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -134,6 +135,9 @@ func (c *Cache) Close() { c.cache.Unref() }
 // or another one of this machine, has not closed it yet.
 var ErrLocked = errors.New("the state directory is open elsewhere")
 
+// ErrDamaged reports that a directory holds files that are no complete state: some are missing or were changed.
+var ErrDamaged = errors.New("the state directory is damaged")
+
 var (
 	marksKey    = []byte("\x00marks")
 	identityKey = []byte("\x00identity")
@@ -143,7 +147,7 @@ var (
 const storeVersion = "1"
 
 // Open opens the Store in a directory, which is created if it is missing. The error is
-// ErrLocked, or Broken (package stream) if the directory belongs to another Identity or is damaged.
+// ErrLocked, or Broken (package stream) if the directory belongs to another Identity or is damaged (ErrDamaged).
 func Open(o Options) (*Store, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -172,6 +176,9 @@ func Open(o Options) (*Store, error) {
 	db, err := pebble.Open(o.Dir, opts)
 	if err != nil {
 		reservation.release()
+		if !errors.Is(err, os.ErrPermission) && !diskFull(err) {
+			err = fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
 		return nil, stream.Broken(fmt.Errorf("open state %s: %w (to rebuild it from the topics, delete the directory)", o.Dir, err))
 	}
 	s := &Store{db: db, tx: newChanges(), sync: o.Sync, reservation: reservation}
@@ -247,7 +254,7 @@ func (s *Store) begin(o Options) error {
 		return fmt.Errorf("state %s: marks: %w", o.Dir, err)
 	}
 	defer closer.Close()
-	if s.marks, err = parseMarks(string(value)); err != nil {
+	if s.marks, err = ParseMarks(string(value)); err != nil {
 		return stream.Broken(fmt.Errorf("state %s: %w", o.Dir, err))
 	}
 	return nil
@@ -499,6 +506,34 @@ func (s *Store) write(c *changes, opts *pebble.WriteOptions) error {
 	return errors.Join(err, batch.Close())
 }
 
+// Flush begins to write what is in memory only to tables, for a Checkpoint with a short log; done is closed once they are written.
+func (s *Store) Flush() (done <-chan struct{}, err error) {
+	if err := s.wait(); err != nil {
+		return nil, err
+	}
+	if done, err = s.db.AsyncFlush(); err != nil {
+		return nil, stream.Broken(fmt.Errorf("state: flush: %w", err))
+	}
+	return done, nil
+}
+
+// Checkpoint makes a directory, which must not exist, with the state at the last commit; Open opens it. Tables are hard links, the log since
+// the last flush is copied.
+func (s *Store) Checkpoint(dir string) error {
+	if err := s.wait(); err != nil {
+		return err
+	}
+	if err := s.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
+		return fmt.Errorf("state: checkpoint %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Immutable reports whether a file of a directory, by its name, never changes.
+func Immutable(name string) bool {
+	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
+}
+
 // Close discards uncommitted writes and closes the Store. Everything committed is then on disk.
 func (s *Store) Close() error {
 	err := s.wait()
@@ -538,7 +573,8 @@ func (m Marks) String() string {
 	return string(b)
 }
 
-func parseMarks(text string) (Marks, error) {
+// ParseMarks parses the form of String.
+func ParseMarks(text string) (Marks, error) {
 	var m Marks
 	for i, field := range strings.Fields(text) {
 		var err error

@@ -317,13 +317,13 @@ func TestStoreLeavesTheCacheItsSize(t *testing.T) {
 
 func TestMarksAreStoredAsText(t *testing.T) {
 	for _, m := range []Marks{{}, {Input: 17, Log: []LogMark{{120, 18}, {97, 0}}}} {
-		got, err := parseMarks(m.String())
+		got, err := ParseMarks(m.String())
 		if err != nil || got.String() != m.String() {
 			t.Errorf("%q is read as %q, %v", m, got, err)
 		}
 	}
 	for _, text := range []string{"", "17", "ix", "i1 2", "i1 2:x", "i1 :3", "i1  2:3", "i01"} {
-		if m, err := parseMarks(text); err == nil {
+		if m, err := ParseMarks(text); err == nil {
 			t.Errorf("%q is read as %v", text, m)
 		}
 	}

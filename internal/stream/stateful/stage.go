@@ -14,6 +14,7 @@ import (
 
 	"forager/internal/stream"
 	"forager/internal/stream/kafka"
+	"forager/internal/stream/snapshot"
 	"forager/internal/stream/state"
 	"forager/schemas"
 )
@@ -46,6 +47,10 @@ type Stage struct {
 	Revision func(crawl string) uint64
 	// MaxBatch is the number of records of one step at most; 0 = 256.
 	MaxBatch int
+	// Layout names the layout of the state; snapshots of another one are not restored.
+	Layout string
+	// Snapshots are kept of the state; nil = none.
+	Snapshots *Snapshots
 }
 
 // AcceptLossFile is the name of a file that an operator puts into a stage's state directory to
@@ -61,7 +66,7 @@ const mostSuperseded = 3
 // group gives to this process has a goroutine, a Store in dir/p<N>, a Processor and an Owner of its
 // own. When a generation ends, the current step is finished and committed within half the session
 // timeout and the Store is closed; the next owner opens the same directory, if it is on the same
-// machine, or brings its own up to date from the topics. The group's offsets are committed after
+// machine, or brings its own, or a snapshot, up to date from the topics. The group's offsets are committed after
 // the state's, for the lag only; the stage does not read them.
 func (s Stage) Run(ctx context.Context, c *kafka.Client, dir string) error {
 	if s.CacheBytes == 0 {
@@ -72,10 +77,14 @@ func (s Stage) Run(ctx context.Context, c *kafka.Client, dir string) error {
 	}
 	cache := state.NewCache(s.CacheBytes)
 	defer cache.Close()
+	var limit *snapshot.Limit
+	if s.Snapshots != nil {
+		limit = snapshot.NewLimit(s.Snapshots.Rate)
+	}
 	return c.RunGroup(ctx, s.Stage, []string{s.Input}, func(ctx context.Context, cl *kafka.Claim) error {
 		run := &statefulClaim{
 			client: c, stage: &s, claim: cl, dir: dir, cache: cache,
-			faults: newFaults(),
+			faults: newFaults(), limit: limit,
 		}
 		return run.run(ctx)
 	})
@@ -88,6 +97,7 @@ type statefulClaim struct {
 	dir    string
 	cache  *state.Cache
 	faults *faults
+	limit  *snapshot.Limit
 	end    int64 // end of the input, as of the last fetch
 }
 
@@ -174,6 +184,8 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 	if err := owner.Start(ctx, time.Now()); err != nil {
 		return err
 	}
+	snapshots := s.snapshots(store, owner)
+	defer snapshots.stop()
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	chunks := make(chan kafka.Chunk)
@@ -191,7 +203,7 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 		})
 	}()
 	s.showParked(store)
-	err = s.work(ctx, owner, store, chunks, working)
+	err = s.work(ctx, owner, store, snapshots, chunks, working)
 	stop()
 	for range chunks { // until the reader has ended
 	}
@@ -205,7 +217,10 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 	if err := owner.Rest(s.claim.Hard); err != nil {
 		return err
 	}
-	return s.claim.Flush(s.claim.Hard)
+	if err := s.claim.Flush(s.claim.Hard); err != nil {
+		return err
+	}
+	return snapshots.last(s.claim.Hard)
 }
 
 // rest lets records gather after the last chunk of the input.
@@ -227,16 +242,26 @@ func (s *statefulClaim) rest(ctx context.Context, ch kafka.Chunk) error {
 	}
 }
 
-// open opens the partition's Store; its previous owner may take a while to close it.
-func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
-	dir := filepath.Join(s.dir, "p"+strconv.Itoa(s.claim.Partition))
+// folder is the partition's state directory.
+func (s *statefulClaim) folder() string {
+	return filepath.Join(s.dir, "p"+strconv.Itoa(s.claim.Partition))
+}
+
+// options are those of a Store of the partition in a directory.
+func (s *statefulClaim) options(dir string) state.Options {
+	return state.Options{
+		Dir: dir, Identity: fmt.Sprintf("%s %s/%d", s.stage.Stage, s.stage.Input, s.claim.Partition),
+		FS: patientFS(s.client, vfs.Default), Cache: s.cache, Log: s.client.Log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
+	}
+}
+
+// openFolder opens the partition's Store; its previous owner may take a while to close it.
+func (s *statefulClaim) openFolder(ctx context.Context) (*Store, error) {
+	dir := s.folder()
 	w := s.client.Waiting(func() string { return "the state directory " + dir })
 	defer w.Over()
 	for {
-		store, err := OpenStore(state.Options{
-			Dir: dir, Identity: fmt.Sprintf("%s %s/%d", s.stage.Stage, s.stage.Input, s.claim.Partition),
-			FS: patientFS(s.client, vfs.Default), Cache: s.cache, Log: s.client.Log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
-		})
+		store, err := OpenStore(s.options(dir))
 		if !errors.Is(err, state.ErrLocked) {
 			return store, err
 		}
@@ -248,7 +273,7 @@ func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 
 // work runs the owner's steps until ctx ends, which is no error. A step in progress may continue
 // until the claim's hard end.
-func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, chunks <-chan kafka.Chunk, working func()) error {
+func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, snapshots *snapshots, chunks <-chan kafka.Chunk, working func()) error {
 	var changed <-chan struct{}
 	if s.stage.Notify != nil {
 		var cancel func()
@@ -304,6 +329,16 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, ch
 			if err := step(nil); err != nil {
 				return err
 			}
+		case <-snapshots.due():
+			if err := snapshots.flush(); err != nil {
+				return err
+			}
+		case <-snapshots.flushed:
+			if err := snapshots.begin(); err != nil {
+				return err
+			}
+		case err := <-snapshots.done:
+			snapshots.ended(err)
 		case <-changed:
 			if store.resumes(s.stage.Revision) {
 				return errResume
