@@ -151,7 +151,7 @@ func simulate(t *rapid.T, late bool) error {
 	for range 3 {
 		r.owners = append(r.owners, spawn())
 	}
-	for range rapid.IntRange(50, 200).Draw(t, "steps") {
+	for range rapid.IntRange(30, 120).Draw(t, "steps") {
 		i := rapid.IntRange(0, 2).Draw(t, "owner")
 		switch o := r.owners[i]; rapid.IntRange(0, 19).Draw(t, "event") {
 		case 0: // killed; another begins in its place

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"forager/internal/platform/objects"
+	"forager/internal/stream"
 )
 
 // downloads is the number of files that are restored at once, each with a chunk in memory.
@@ -177,6 +178,7 @@ func (r *restore) file(ctx context.Context, x File) (err error) {
 	for i, c := range x.Chunks {
 		want := min(x.Size-int64(i)*ChunkBytes, ChunkBytes)
 		var b []byte
+		stream.Failpoint("snapshot-download")
 		err := r.patiently(ctx, func() (err error) {
 			b, err = r.Bucket.Get(ctx, r.Of.chunks()+c)
 			return err

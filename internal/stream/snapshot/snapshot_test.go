@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,8 +21,8 @@ import (
 	"forager/internal/stream/state"
 )
 
-func open(dir string) (*state.Store, error) {
-	return state.Open(state.Options{Dir: dir, Identity: "lots in/2", MemTable: 256 << 10})
+func open(fs vfs.FS, dir string) (*state.Store, error) {
+	return state.Open(state.Options{FS: fs, Dir: dir, Identity: "lots in/2", MemTable: 256 << 10})
 }
 
 func content(s *state.Store) (map[string]string, error) {
@@ -34,12 +33,12 @@ func content(s *state.Store) (map[string]string, error) {
 	})
 }
 
-// restoring are the options of a test that has Pebble on disk.
-func restoring(b Bucket, dir string, skipped *[]string) RestoreOptions {
+// restoring are the options of a restore without waits.
+func restoring(b Bucket, fs vfs.FS, dir string, skipped *[]string) RestoreOptions {
 	return RestoreOptions{
-		Bucket: b, Of: here, FS: vfs.Default, Dir: dir, Check: fine,
+		Bucket: b, Of: here, FS: fs, Dir: dir, Check: fine,
 		Open: func(m *Manifest) error {
-			s, err := open(dir)
+			s, err := open(fs, dir)
 			if err != nil {
 				return err
 			}
@@ -57,13 +56,9 @@ func restoring(b Bucket, dir string, skipped *[]string) RestoreOptions {
 // A snapshot is the state at the commit at which it was made, whatever comes later; and what has not changed is not sent again.
 func TestRestoredStateIsThatOfACommit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		home, err := os.MkdirTemp("", "snapshot")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(home)
+		fs := vfs.NewMem()
 		b := newBucket()
-		s, err := open(filepath.Join(home, "p2"))
+		s, err := open(fs, "p2")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,11 +94,11 @@ func TestRestoredStateIsThatOfACommit(t *testing.T) {
 					}
 					<-done
 				}
-				ck := filepath.Join(home, fmt.Sprint("checkpoint", i))
+				ck := fmt.Sprint("checkpoint", i)
 				if err := s.Checkpoint(ck); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := k.Upload(context.Background(), vfs.Default, ck, Manifest{Epoch: 7, Marks: s.Marks().String()}, true); err != nil {
+				if _, err := k.Upload(context.Background(), fs, ck, Manifest{Epoch: 7, Marks: s.Marks().String()}, true); err != nil {
 					t.Fatal(err)
 				}
 				made = append(made, maps.Clone(model))
@@ -113,13 +108,13 @@ func TestRestoredStateIsThatOfACommit(t *testing.T) {
 			}
 		}
 		var skipped []string
-		dir := filepath.Join(home, "p2.restore")
+		const dir = "p2.restore"
 		for n := len(made) - 1; n >= 0; n-- {
-			m, err := Restore(context.Background(), restoring(b, dir, &skipped))
+			m, err := Restore(context.Background(), restoring(b, fs, dir, &skipped))
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := open(dir)
+			r, err := open(fs, dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +125,7 @@ func TestRestoredStateIsThatOfACommit(t *testing.T) {
 			last := b.keys(here.manifests()) // the one before is next
 			delete(b.objects, here.manifests()+last[len(last)-1])
 		}
-		if _, err := Restore(context.Background(), restoring(b, dir, &skipped)); !errors.Is(err, ErrNone) || len(skipped) > 0 {
+		if _, err := Restore(context.Background(), restoring(b, fs, dir, &skipped)); !errors.Is(err, ErrNone) || len(skipped) > 0 {
 			t.Fatalf("without snapshots: %v, skipped %v", err, skipped)
 		}
 	})
@@ -166,7 +161,7 @@ func fill(t *testing.T, s *state.Store, k *Maker, home string, from, n, size int
 // Snapshots that cannot be restored are named, and the one before is taken.
 func TestUnfitSnapshotsAreNamed(t *testing.T) {
 	home := t.TempDir()
-	s, err := open(filepath.Join(home, "p2"))
+	s, err := open(vfs.Default, filepath.Join(home, "p2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +225,7 @@ func TestUnfitSnapshotsAreNamed(t *testing.T) {
 			b.objects = maps.Clone(all)
 			c.harm()
 			var skipped []string
-			got, err := Restore(t.Context(), restoring(b, filepath.Join(t.TempDir(), "p2.restore"), &skipped))
+			got, err := Restore(t.Context(), restoring(b, vfs.Default, filepath.Join(t.TempDir(), "p2.restore"), &skipped))
 			if err != nil || got.Marks != "i100" || !slices.Equal(skipped, []string{c.want}) {
 				t.Errorf("%v, skipped %v: %v", got, skipped, err)
 			}
@@ -252,7 +247,7 @@ func TestTheStoreIsAway(t *testing.T) {
 	server := objectstest.Start(t)
 	b := &faulty{server.Store(t), -1}
 	home := t.TempDir()
-	s, err := open(filepath.Join(home, "p2"))
+	s, err := open(vfs.Default, filepath.Join(home, "p2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +286,7 @@ func TestTheStoreIsAway(t *testing.T) {
 	b.left = -1
 	server.Down(t)
 	var skipped []string
-	o := restoring(b, filepath.Join(home, "p2.restore"), &skipped)
+	o := restoring(b, vfs.Default, filepath.Join(home, "p2.restore"), &skipped)
 	waits := 0
 	o.Wait = func(context.Context, error) error {
 		if waits++; waits == 2 {

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"forager/internal/platform/objects"
+	"forager/internal/stream"
 	"forager/internal/stream/state"
 )
 
@@ -137,6 +138,7 @@ func (k *Maker) Upload(ctx context.Context, fs vfs.FS, dir string, m Manifest, f
 	if now := k.time(); now.Sub(began) > uploadTime || now.Round(0).Sub(began.Round(0)) > uploadTime {
 		return u.report, fmt.Errorf("snapshot: the upload took %s, longer than %s: %w", now.Sub(began), uploadTime, objects.ErrUnavailable)
 	}
+	stream.Failpoint("snapshot-manifest")
 	u.report.Key = k.Of.manifests() + name
 	return u.report, put(ctx, k.Bucket, u.report.Key, body)
 }
@@ -247,6 +249,7 @@ func (u *upload) chunk(ctx context.Context, digest string, part []byte) (string,
 	if err := put(ctx, u.Bucket, u.Of.chunks()+c, part); err != nil {
 		return "", err
 	}
+	stream.Failpoint("snapshot-chunk")
 	u.report.Sent += int64(len(part))
 	u.trusted[digest], u.sent[digest] = c, sent{c, began}
 	return c, nil
@@ -273,6 +276,7 @@ func (k *Maker) Collect(ctx context.Context, mine string, check func(context.Con
 		return 0, nil
 	}
 	old := s.manifests[i].modified.Add(-keepTime)
+	stream.Failpoint("snapshot-collect")
 	remove := func(key string) error {
 		if err := k.Bucket.Delete(ctx, key); err != nil {
 			return err
