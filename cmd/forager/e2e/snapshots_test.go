@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"forager/cmd/forager/deploy"
+	"forager/cmd/internal/cli"
+	"forager/cmd/internal/crawls"
+	"forager/schemas"
+)
+
+// stateful are the stages that keep state.
+var stateful = []string{"prioritize", "apprentice-train", "distill"}
+
+// loses removes the state of stages that do not run.
+func (r *rig) loses(stages ...string) {
+	r.t.Helper()
+	for _, stage := range stages {
+		if err := os.RemoveAll(filepath.Join(r.cfg.Data, "state", stage)); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// end ends the first process of a stage by a signal, and returns the end of its log.
+func (r *rig) end(stage string, by syscall.Signal) string {
+	r.t.Helper()
+	name := stage + "-0"
+	log := filepath.Join(r.stack.Logs(), name+".log")
+	if err := syscall.Kill(r.pid(name), by); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.gone(name, 20*time.Second); err != nil {
+		r.t.Fatal(err)
+	}
+	return deploy.LastLines(log, 40)
+}
+
+// logged returns how often the log of a process, which appends, has a text.
+func (r *rig) logged(process, text string) int {
+	r.t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.stack.Logs(), process+".log"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return bytes.Count(b, []byte(text))
+}
+
+// TestStateIsRestored: in the middle of a crawl of four shards prioritize is killed and its directory is lost; then the stages with state are
+// stopped, lose theirs, and the topics lose every record from before.
+func TestStateIsRestored(t *testing.T) {
+	t.Parallel()
+	g, _ := simulated(t)
+	r := newRig(t, g.Handler, "\nkafka:\n", "\nsnapshots:\n    every: 500ms\nkafka:\n")
+	r.parts()
+	r.start(cli.StageNames)
+	const crawl = "moved"
+	r.begin(r.crawl(g, crawl, "apprentice", 400, func(c *schemas.CrawlControl) {
+		c.Shards = 4
+		c.Distiller = &schemas.Distiller{Every: 40}
+	}))
+	r.until(crawl, "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 60 })
+	wait(t, "there are snapshots", func() bool { return r.logged("prioritize-0", "msg=snapshot ") > 8 })
+	r.end("prioritize", syscall.SIGKILL)
+	r.loses("prioritize")
+	r.start([]string{"prioritize"})
+	at := r.books.Status(crawl).GetPages()
+	r.until(crawl, "going on", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > at+40 })
+	if n := r.logged("prioritize-0", "restored from a snapshot"); n == 0 {
+		t.Error("prioritize restored nothing")
+	}
+
+	r.mustRun("crawl", "pause", crawl)
+	r.until(crawl, "at rest", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0
+	})
+	if err := crawls.Settle(r.s, r.books, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range stateful {
+		if left := r.end(stage, syscall.SIGTERM); strings.Contains(left, "no snapshot") {
+			t.Errorf("%s left no snapshot:\n%s", stage, left)
+		}
+	}
+	r.loses(stateful...)
+	r.forget(schemas.TopicLinkFound, schemas.TopicFetchRequested, schemas.TopicLeapSettled)
+	r.start(stateful)
+	r.mustRun("crawl", "resume", crawl)
+	st := r.until(crawl, "finished", 2*time.Minute, finished)
+	if st.GetPages() != 400 || st.GetInFlight() != 0 {
+		t.Errorf("ended with %v", st)
+	}
+	for _, stage := range stateful {
+		if n := r.logged(stage+"-0", "restored from a snapshot"); n == 0 {
+			t.Errorf("%s restored nothing", stage)
+		}
+	}
+	if err := crawls.Settle(r.s, r.books, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if out := r.mustRun("verify", crawl); !strings.Contains(out, "everything agrees") {
+		t.Errorf("verify:\n%s", out)
+	}
+}
