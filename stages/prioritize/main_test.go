@@ -28,6 +28,7 @@ func TestTheStageCrawls(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Kafka = broker.Config()
+	config.Snapshots.Every = 0 // there is no object store
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	client, err := kafka.Dial(config.Kafka, config.Topics, slog.New(slog.DiscardHandler), nil)

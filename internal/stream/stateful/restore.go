@@ -170,7 +170,7 @@ func (s *statefulClaim) whole(o state.Options, m *snapshot.Manifest) error {
 	return nil
 }
 
-// replace replaces the partition's directory by the restored one; a damaged one is kept beside it.
+// replace replaces the partition's directory by the restored one; a damaged one is kept next to it.
 func (s *statefulClaim) replace(damaged bool) error {
 	dir := s.folder()
 	aside := dir + replacedSuffix

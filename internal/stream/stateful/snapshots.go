@@ -28,7 +28,7 @@ type Snapshots struct {
 // retryPause is the longest pause before a snapshot that failed is tried again.
 const retryPause = time.Minute
 
-// snapshots makes the snapshots of an owner's Store. Uploads run beside the steps: these pause for a checkpoint only. All methods are called by
+// snapshots makes the snapshots of an owner's Store. Uploads run concurrently with the steps, which pause for a checkpoint only. All methods are called by
 // the goroutine of the steps.
 type snapshots struct {
 	claim *statefulClaim
