@@ -61,7 +61,7 @@ func TestStateIsRestored(t *testing.T) {
 	r.parts()
 	r.start(cli.StageNames)
 	const crawl = "moved"
-	r.begin(r.crawl(g, crawl, "apprentice", 400, func(c *schemas.CrawlControl) {
+	r.begin(r.crawl(g, crawl, "apprentice", 50_000, func(c *schemas.CrawlControl) {
 		c.Shards = 4
 		c.Distiller = &schemas.Distiller{Every: 40}
 	}))
@@ -92,8 +92,10 @@ func TestStateIsRestored(t *testing.T) {
 	r.forget(schemas.TopicLinkFound, schemas.TopicFetchRequested, schemas.TopicLeapSettled)
 	r.start(stateful)
 	r.mustRun("crawl", "resume", crawl)
-	st := r.until(crawl, "finished", 2*time.Minute, finished)
-	if st.GetPages() != 400 || st.GetInFlight() != 0 {
+	at = r.books.Status(crawl).GetPages()
+	r.until(crawl, "going on", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > at+40 })
+	r.mustRun("crawl", "stop", crawl)
+	if st := r.until(crawl, "finished", time.Minute, finished); st.GetEndReason() != "stopped" || st.GetInFlight() != 0 {
 		t.Errorf("ended with %v", st)
 	}
 	for _, stage := range stateful {

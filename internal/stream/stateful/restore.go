@@ -99,7 +99,7 @@ func (s *statefulClaim) lacks(ctx context.Context, store *Store) (why string, mu
 		return "", false, err
 	}
 	switch {
-	case store.Fresh() && end == 0:
+	case store.Fresh() && end == 0 && !gone:
 		return "", false, nil
 	case store.Fresh():
 		_, serr := os.Stat(filepath.Join(s.dir, AcceptLossFile))
