@@ -28,8 +28,8 @@ type Snapshots struct {
 // retryPause is the longest pause before a snapshot that failed is tried again.
 const retryPause = time.Minute
 
-// snapshots makes the snapshots of an owner's Store. Uploads run concurrently with the steps, which pause for a checkpoint only. All methods are called by
-// the goroutine of the steps.
+// snapshots makes the snapshots of an owner's Store. Uploads run concurrently with the steps, which pause for a checkpoint only. All methods
+// are called by the goroutine of the steps, but upload.
 type snapshots struct {
 	claim *statefulClaim
 	store *Store
@@ -172,8 +172,7 @@ func (x *snapshots) last(ctx context.Context) error {
 		defer context.AfterFunc(ctx, x.cancel)()
 		x.ended(<-x.done)
 	case x.done != nil: // what it has sent is not sent again
-		x.cancel()
-		<-x.done
+		x.abandon()
 	}
 	if x.made == now || ctx.Err() != nil {
 		return nil
@@ -185,15 +184,23 @@ func (x *snapshots) last(ctx context.Context) error {
 	return nil
 }
 
-// stop ends an upload in progress.
+// stop ends what is under way.
 func (x *snapshots) stop() {
 	if x.timer != nil {
 		x.timer.Stop()
 	}
 	if x.done != nil {
-		x.cancel()
-		<-x.done
+		x.abandon()
 	}
+}
+
+// abandon ends an upload in progress, which may just have succeeded.
+func (x *snapshots) abandon() {
+	x.cancel()
+	if err := <-x.done; err == nil {
+		x.made = x.marks
+	}
+	x.done = nil
 }
 
 // witnesses returns the last records before the marks, which the topics of another deployment do not have.
