@@ -148,6 +148,20 @@ func (p *Process) OpenStore(identity string) (*stateful.Store, error) {
 	return s, err
 }
 
+// Snapshot returns a directory with the state at the last commit of the process, as one that is restored has it.
+func (p *Process) Snapshot() (*Dir, error) {
+	const checkpoint = "checkpoint"
+	if err := p.dir.fs.RemoveAll(checkpoint); err != nil {
+		return nil, err
+	}
+	if err := p.store.Checkpoint(checkpoint); err != nil {
+		return nil, err
+	}
+	dir := NewDir("of " + p.Name)
+	_, err := vfs.Clone(p.dir.fs, dir.fs, checkpoint, "state", vfs.CloneSync)
+	return dir, err
+}
+
 // CloseStore closes the Store, as a process does that ends in order.
 func (p *Process) CloseStore() error {
 	s := p.store

@@ -96,6 +96,13 @@ func simulateLots(seed uint64, rule string) error {
 		m.started = true
 		for {
 			p.Pass("idle")
+			if w.Chance(.02) { // which a later owner may restore, however old it is then
+				dir, err := p.Snapshot()
+				if err != nil {
+					return err
+				}
+				dirs = append(dirs, dir)
+			}
 			if w.Chance(.05) {
 				if err := o.Rest(context.Background()); err != nil {
 					return err
