@@ -1825,9 +1825,14 @@ type Politeness struct {
 	// User-Agent of every request: product token, version and a contact ("(+mailto:…)").
 	UserAgent string `protobuf:"bytes,2,opt,name=user_agent,json=userAgent,proto3" json:"user_agent,omitempty"`
 	// robots.txt is not asked for (only for webs of one's own).
-	IgnoreRobots  bool `protobuf:"varint,3,opt,name=ignore_robots,json=ignoreRobots,proto3" json:"ignore_robots,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	IgnoreRobots bool `protobuf:"varint,3,opt,name=ignore_robots,json=ignoreRobots,proto3" json:"ignore_robots,omitempty"`
+	// Pause between two requests to an address, whatever their hosts, milliseconds; one request at a time. 0 = none is kept.
+	// Counted are the requests of crawls that set it.
+	AddressDelayMs uint32 `protobuf:"varint,4,opt,name=address_delay_ms,json=addressDelayMs,proto3" json:"address_delay_ms,omitempty"`
+	// The same for a network: the /24 of an IPv4 address, the /48 of an IPv6 address.
+	NetworkDelayMs uint32 `protobuf:"varint,5,opt,name=network_delay_ms,json=networkDelayMs,proto3" json:"network_delay_ms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Politeness) Reset() {
@@ -1879,6 +1884,20 @@ func (x *Politeness) GetIgnoreRobots() bool {
 		return x.IgnoreRobots
 	}
 	return false
+}
+
+func (x *Politeness) GetAddressDelayMs() uint32 {
+	if x != nil {
+		return x.AddressDelayMs
+	}
+	return 0
+}
+
+func (x *Politeness) GetNetworkDelayMs() uint32 {
+	if x != nil {
+		return x.NetworkDelayMs
+	}
+	return 0
 }
 
 // Learning sets up the apprentice of a crawl.
@@ -2292,13 +2311,15 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\tmax_depth\x18\x04 \x01(\rR\bmaxDepth\x12\x19\n" +
 	"\bhost_cap\x18\x05 \x01(\rR\ahostCap\x12\x1d\n" +
 	"\n" +
-	"seeds_only\x18\x06 \x01(\bR\tseedsOnly\"k\n" +
+	"seeds_only\x18\x06 \x01(\bR\tseedsOnly\"\xbf\x01\n" +
 	"\n" +
 	"Politeness\x12\x19\n" +
 	"\bdelay_ms\x18\x01 \x01(\rR\adelayMs\x12\x1d\n" +
 	"\n" +
 	"user_agent\x18\x02 \x01(\tR\tuserAgent\x12#\n" +
-	"\rignore_robots\x18\x03 \x01(\bR\fignoreRobots\"\xa6\x04\n" +
+	"\rignore_robots\x18\x03 \x01(\bR\fignoreRobots\x12(\n" +
+	"\x10address_delay_ms\x18\x04 \x01(\rR\x0eaddressDelayMs\x12(\n" +
+	"\x10network_delay_ms\x18\x05 \x01(\rR\x0enetworkDelayMs\"\xa6\x04\n" +
 	"\bLearning\x12\x13\n" +
 	"\x05d_max\x18\x01 \x01(\rR\x04dMax\x12!\n" +
 	"\fswitch_pages\x18\x02 \x01(\x04R\vswitchPages\x12\x1f\n" +

@@ -20,7 +20,7 @@ import (
 var update = flag.Bool("update", false, "write stored bytes of records that have none yet")
 
 var topics = []string{
-	TopicCrawlControl, TopicCrawlStatus, TopicFetchRequested, TopicPageFetched, TopicPageParsed,
+	TopicCrawlControl, TopicCrawlStatus, TopicFetchRequested, TopicFetchTurn, TopicPageFetched, TopicPageParsed,
 	TopicPageJudged, TopicLinkFound, TopicLeapSettled, TopicModelPublished, TopicHubRanked, TopicDeadLetter,
 }
 

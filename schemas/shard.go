@@ -37,10 +37,16 @@ func HostWindow(ctl *CrawlControl) uint32 {
 	switch {
 	case ctl.GetHostWindow() > 0:
 		return ctl.GetHostWindow()
-	case ctl.GetPoliteness().GetDelayMs() > 0:
+	case Pause(ctl.GetPoliteness()) > 0:
 		return 2
 	}
 	return MaxHostWindow
+}
+
+// Pause returns the pause that a crawl keeps between two requests to a host, without what robots.txt or the host itself
+// asks for: those of addresses and networks hold for a host too.
+func Pause(p *Politeness) time.Duration {
+	return time.Duration(max(p.GetDelayMs(), p.GetAddressDelayMs(), p.GetNetworkDelayMs())) * time.Millisecond
 }
 
 // MaxHostPatience bounds CrawlControl.host_patience_s.

@@ -19,6 +19,7 @@ const (
 	TopicCrawlControl   = "crawl.control"
 	TopicCrawlStatus    = "crawl.status"
 	TopicFetchRequested = "fetch.requested"
+	TopicFetchTurn      = "fetch.turn"
 	TopicPageFetched    = "page.fetched"
 	TopicPageParsed     = "page.parsed"
 	TopicPageJudged     = "page.judged"
@@ -49,6 +50,8 @@ func Record(topic string) proto.Message {
 		return new(CrawlStatus)
 	case TopicFetchRequested:
 		return new(FetchRequest)
+	case TopicFetchTurn:
+		return new(FetchTurn)
 	case TopicPageFetched:
 		return new(PageFetched)
 	case TopicPageParsed:

@@ -81,7 +81,7 @@ func (c *Case) hostWindow() int {
 	if w := c.Control.GetHostWindow(); w > 0 {
 		return int(w)
 	}
-	if c.Control.GetPoliteness().GetDelayMs() == 0 {
+	if schemas.Pause(c.Control.GetPoliteness()) == 0 {
 		return 100
 	}
 	return 2

@@ -65,6 +65,7 @@ func newBed(t *testing.T, web http.HandlerFunc) *bed {
 		schemas.TopicCrawlControl:   {Partitions: 1, Compact: true, MaxMessageBytes: 4 << 20},
 		schemas.TopicFetchRequested: {Partitions: 2, MaxMessageBytes: 4 << 20},
 		schemas.TopicPageFetched:    {Partitions: 2, MaxMessageBytes: 4 << 20},
+		schemas.TopicFetchTurn:      {Partitions: 1, MaxMessageBytes: 4 << 20},
 		schemas.TopicDeadLetter:     {Partitions: 1, MaxMessageBytes: 8 << 20},
 	}}
 	b.cfg.Kafka.SessionTimeout = 2 * time.Second

@@ -2,7 +2,8 @@
 //
 // # Card
 //
-// In: fetch.requested. Followed, first to its end: crawl.control. Out: page.fetched, one record for every request; dead.letter.
+// In: fetch.requested. Followed, first to its end: crawl.control, fetch.turn. Out: page.fetched, one record for every request; fetch.turn;
+// dead.letter.
 //
 // Uses: web servers; the object store (WARC segments). State: none on disk. Pauses, back-off and robots.txt of hosts are in memory and
 // are requested again after a restart.
@@ -30,6 +31,12 @@
 // After 429 and 503 the host is not requested for 10 s, doubled each time up to an hour, or for Retry-After; its pause grows until it
 // responds normally. From the 7th refusal in a row on the request is a SERVER_ERROR, whose tries are counted: otherwise a host that always
 // refuses would keep its crawl from ending. For robots.txt (RFC 9309) see robotsBook.
+//
+// # Addresses
+//
+// A crawl with limits of addresses or networks needs a turn for each request (place.go, docs/decisions/0230). The first visit of a task
+// looks the host up, the next ones are made in a turn at that address (address.go). Replicas share turns by the topic fetch.turn
+// (turnlog.go, package crawl/turns). A task waits for its turn without a slot, and goes back to prioritize when the wait would be too long.
 //
 // # Outages
 //

@@ -43,8 +43,11 @@ type stage struct {
 	robots   *robotsBook
 	segments *segment.Writer
 	schedule *scheduler
-	metrics  *metrics
-	storing  context.Context // ends when pages are no longer stored
+	// addresses and turns are for crawls with limits of addresses.
+	addresses *addressBook
+	turns     *turnLog
+	metrics   *metrics
+	storing   context.Context // ends when pages are no longer stored
 
 	crawls *controls.Cache
 
@@ -53,12 +56,13 @@ type stage struct {
 }
 
 // newStage returns a stage; the end of ctx discards its open segment.
-func newStage(ctx context.Context, set settings, store *objects.Store, client getter, log *slog.Logger, reg prometheus.Registerer) (*stage, error) {
+func newStage(ctx context.Context, set settings, store *objects.Store, client getter, produce produceFunc, log *slog.Logger, reg prometheus.Registerer) (*stage, error) {
 	s := &stage{
 		set: set, log: log, storing: ctx,
-		crawls: controls.New(), partitions: map[int]*partition{},
+		crawls: controls.New(), partitions: map[int]*partition{}, addresses: newAddressBook(), turns: newTurnLog(produce, log),
 	}
-	s.schedule = newScheduler(set.Concurrency, maxInFlight, set.Hold, func() { s.segments.Flush() })
+	places := newPlaces(max(set.HeaderTimeout, set.BodyTimeout), s.turns.send)
+	s.schedule = newScheduler(set.Concurrency, maxInFlight, set.Hold, func() { s.segments.Flush() }, places)
 	var err error
 	if s.metrics, err = newMetrics(reg, s.schedule); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
@@ -116,7 +120,7 @@ func (s *stage) handle(ctx context.Context, rec stream.Record, done func([]strea
 		p.end(id, err == nil)
 		done(outs, err)
 	}
-	t := &task{job: r, ctx: ctx, crawl: r.req.Crawl, host: r.req.Host, delay: r.delay(), since: p.since, quiet: p.quietUntil(r.req.Host)}
+	t := &task{job: r, ctx: ctx, crawl: r.req.Crawl, host: r.req.Host, delay: r.delay(), limits: r.limits, since: p.since, quiet: p.quietUntil(r.req.Host)}
 	if r.req.NotBefore > 0 {
 		t.notBefore = time.UnixMilli(r.req.NotBefore)
 	}

@@ -16,8 +16,8 @@ const name = "fetch"
 var declared = stagemain.Stage{
 	Name:    name,
 	Inputs:  []string{schemas.TopicFetchRequested},
-	Follows: []string{schemas.TopicCrawlControl},
-	Outputs: []string{schemas.TopicPageFetched},
+	Follows: []string{schemas.TopicCrawlControl, schemas.TopicFetchTurn},
+	Outputs: []string{schemas.TopicPageFetched, schemas.TopicFetchTurn},
 	Objects: true,
 	New:     open,
 }
@@ -47,7 +47,7 @@ func newLogic(ctx context.Context, env *stagemain.Env, client getter, closeClien
 	}
 	// Uploads in progress when ctx ends may still finish: runner.Unordered drains first.
 	storing, abandon := context.WithCancel(context.WithoutCancel(ctx))
-	s, err := newStage(storing, set, env.Objects, client, env.Log, env.Metrics)
+	s, err := newStage(storing, set, env.Objects, client, env.Kafka.Produce, env.Log, env.Metrics)
 	if err != nil {
 		abandon()
 		closeClient()
@@ -55,12 +55,13 @@ func newLogic(ctx context.Context, env *stagemain.Env, client getter, closeClien
 	}
 	t := &takeover{log: env.Kafka, stage: s}
 	return &stagemain.Logic{
-		Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: s.control},
+		Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: s.control, schemas.TopicFetchTurn: s.turn},
 		Run: stagemain.Unordered(runner.Unordered{
 			MaxInFlight: maxInFlight, Linger: set.Linger, Handle: s.handle, Poison: poison, OnAssign: t.assigned, OnRevoke: s.revoked,
 		}),
 		Close: func() {
 			s.schedule.close()
+			s.turns.close()
 			abandon()
 			closeClient()
 		},

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"forager/internal/web/webclient"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 
@@ -318,4 +319,14 @@ func (w *watched) Get(ctx context.Context, r webclient.Request) (*webclient.Answ
 		}
 	}
 	return answer, w.outages.failed(r.URL.Host(), probe, err)
+}
+
+// Addresses implements getter. Errors are those that Get would return.
+func (w *watched) Addresses(ctx context.Context, u weburl.URL) ([]netip.Addr, error) {
+	list, err := w.getter.Addresses(ctx, u)
+	var refused *webclient.RefusedError
+	if err == nil || ctx.Err() != nil || errors.As(err, &refused) {
+		return list, err
+	}
+	return nil, w.outages.failed(u.Host(), false, err)
 }

@@ -16,6 +16,7 @@ import (
 
 	"forager/internal/testkit/nameserver"
 	"forager/internal/web/webclient"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 
@@ -76,6 +77,8 @@ type web struct {
 	down  func(host string) error
 	asked map[string]int
 }
+
+func (w *web) Addresses(context.Context, weburl.URL) ([]netip.Addr, error) { return nil, nil }
 
 func (w *web) Get(_ context.Context, r webclient.Request) (*webclient.Answer, error) {
 	w.asked[r.URL.Host()]++

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/crawl/turns"
 	"forager/internal/platform/segment"
 	"forager/internal/stream"
 	"forager/internal/stream/runner"
@@ -31,6 +32,9 @@ type request struct {
 	arrived time.Time
 	// newConnection is set after a kept connection broke.
 	newConnection bool
+	// limits are those of the crawl on addresses; route is how to reach the next host, where it has some.
+	limits turns.Limits
+	route  *route
 	// finish ends the record, once.
 	finish func(outs []stream.Out, err error)
 }
@@ -60,7 +64,7 @@ func newRequest(r stream.Record) (*request, error) {
 	case productToken(req.GetPoliteness().GetUserAgent()) == "":
 		return nil, fmt.Errorf("FetchRequest %s: user_agent %q does not begin with a product token", id, req.GetPoliteness().GetUserAgent())
 	}
-	return &request{raw: r.Value, req: req, url: u, arrived: time.Now()}, nil
+	return &request{raw: r.Value, req: req, url: u, arrived: time.Now(), limits: turns.LimitsOf(req.GetPoliteness())}, nil
 }
 
 // productToken returns the name of a crawler in robots.txt (RFC 9309 §2.2.1): the beginning of the
@@ -77,7 +81,7 @@ func productToken(userAgent string) string {
 
 // delay returns the pause that the crawl keeps on every host.
 func (r *request) delay() time.Duration {
-	return time.Duration(r.req.GetPoliteness().GetDelayMs()) * time.Millisecond
+	return schemas.Pause(r.req.GetPoliteness())
 }
 
 func (r *request) calledOff() { r.finish(nil, runner.CalledOff) }
@@ -100,15 +104,24 @@ func (r *request) disallowed() {
 }
 
 // visit implements job.
-func (r *request) visit(pause time.Duration) report {
+func (r *request) visit(pause time.Duration, address string) report {
 	if r.ctx.Err() != nil {
 		r.calledOff()
 		return report{}
 	}
-	known := report{}
+	if r.limits != (turns.Limits{}) && address == "" {
+		// Of an error it becomes the result without a turn: nothing is sent.
+		if r.route = r.locate(); r.route.err == nil {
+			return report{again: true, address: r.route.address()}
+		}
+	}
+	known := report{address: r.onward()}
 	if !r.req.GetPoliteness().GetIgnoreRobots() {
 		userAgent := r.req.GetPoliteness().GetUserAgent()
-		ruling, asked, err := r.stage.robots.ruling(r.ctx, r.url, userAgent, r.newConnection)
+		ruling, asked, err := r.stage.robots.ruling(r.ctx, r.url, userAgent, r.newConnection, r.route)
+		if errors.Is(err, errElsewhere) {
+			return report{asked: asked, again: true}
+		}
 		if errors.Is(err, webclient.ErrHungUp) {
 			return r.comeBack()
 		}
@@ -118,6 +131,9 @@ func (r *request) visit(pause time.Duration) report {
 		}
 		known.asked = asked
 		if ruling.outcome != schemas.Outcome_OUTCOME_UNSPECIFIED {
+			if ruling.outcome == schemas.Outcome_OUTCOME_HOST_UNREACHABLE {
+				r.stage.addresses.failed(r.route)
+			}
 			r.settle(&schemas.PageFetched{Outcome: ruling.outcome, Detail: ruling.detail, NotBefore: millis(ruling.notBefore)})
 			return known
 		}
@@ -134,6 +150,9 @@ func (r *request) visit(pause time.Duration) report {
 			return known
 		}
 	}
+	if !r.route.leadsTo(r.url) {
+		return report{again: true}
+	}
 	done := r.fetch()
 	done.crawlDelay = known.crawlDelay
 	return done
@@ -144,14 +163,31 @@ func (r *request) visit(pause time.Duration) report {
 func (r *request) comeBack() report {
 	r.newConnection = true
 	r.stage.metrics.hungUp.Inc()
-	return report{asked: true, again: true}
+	return report{asked: true, again: true, address: r.onward()}
+}
+
+// locate finds the address of the host that is asked next: that of the page, or one that robots.txt was redirected to.
+func (r *request) locate() *route {
+	target := r.url
+	if !r.req.GetPoliteness().GetIgnoreRobots() {
+		target = r.stage.robots.target(r.url)
+	}
+	return r.stage.addresses.of(r.ctx, r.stage.client, target)
+}
+
+// onward returns the address that the request for the page goes to, as far as it is known.
+func (r *request) onward() string {
+	if r.route == nil || r.route.err != nil || !r.route.leadsTo(r.url) {
+		return ""
+	}
+	return r.route.address()
 }
 
 // fetch requests the page and settles the request, unless it has to be repeated.
 func (r *request) fetch() report {
 	began := time.Now()
 	r.stage.metrics.wait.Observe(began.Sub(r.arrived).Seconds())
-	got, err := r.stage.client.Get(r.ctx, webclient.Request{
+	got, err := r.route.get(r.ctx, r.stage.client, webclient.Request{
 		URL: r.url, UserAgent: r.req.GetPoliteness().GetUserAgent(), MaxBody: r.stage.set.MaxBody,
 		Want: want, Sniff: httpresponse.SniffLength, NewConnection: r.newConnection,
 	})
@@ -165,6 +201,7 @@ func (r *request) fetch() report {
 	switch {
 	case errors.As(err, &away):
 		page.Outcome, page.Detail, page.NotBefore = away.outcome, away.Error(), millis(away.notBefore)
+		r.stage.addresses.failed(r.route)
 	case errors.As(err, &refused):
 		page.Outcome, page.Detail = schemas.Outcome_OUTCOME_REFUSED, refused.Reason
 		r.settle(page)

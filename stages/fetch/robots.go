@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 // getter makes requests to web servers; *webclient.Client implements it.
 type getter interface {
 	Get(ctx context.Context, r webclient.Request) (*webclient.Answer, error)
+	// Addresses returns those of a URL's host, the best first; none if a proxy connects to them.
+	Addresses(ctx context.Context, u weburl.URL) ([]netip.Addr, error)
 }
 
 // ruling is the result of the robots.txt of one origin (scheme, host and port, RFC 9309 §2.3).
@@ -57,6 +60,15 @@ type origin struct {
 	until    time.Time // end of the ruling's validity; zero = there is none yet
 	failures int
 	size     int64
+	// next is the request after a redirect that needs a turn of its own; nil = the first one.
+	next *hop
+}
+
+// hop is a request for robots.txt after some redirects.
+type hop struct {
+	at     weburl.URL
+	number int
+	last   *webclient.Answer // which redirected
 }
 
 const (
@@ -74,26 +86,30 @@ func newRobotsBook(client getter, ttl time.Duration, count func(string)) *robots
 }
 
 // ruling returns the ruling for a URL. asked: the host's robots.txt was requested, over a new connection
-// if newConnection is true. The error is that of ctx, or webclient.ErrHungUp; then there is no ruling.
-func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string, newConnection bool) (r ruling, asked bool, err error) {
+// if newConnection is true, and by the route, which is for one request. The error is that of ctx, webclient.ErrHungUp or
+// errElsewhere; then there is no ruling.
+func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string, newConnection bool, by *route) (r ruling, asked bool, err error) {
 	o := b.origin(u.Scheme() + "://" + u.Host())
 	o.asking.Lock()
 	defer o.asking.Unlock()
 	if time.Now().Before(o.until) {
 		return o.ruling, false, nil
 	}
-	answer, err := b.ask(ctx, u, userAgent, newConnection)
+	answer, asked, err := b.ask(ctx, o, u, userAgent, newConnection, by)
 	switch {
+	case errors.Is(err, errElsewhere):
+		return ruling{}, asked, err
 	case err != nil && ctx.Err() != nil:
 		return ruling{}, true, ctx.Err()
 	case errors.Is(err, webclient.ErrHungUp):
 		return ruling{}, true, err
 	}
 	var refused *webclient.RefusedError
-	asked = !errors.As(err, &refused)
+	asked = asked && !errors.As(err, &refused)
+	o.next = nil
 	var away *unreachableError
 	if errors.As(err, &away) { // there is no ruling, and none is stored
-		return ruling{outcome: away.outcome, detail: away.Error(), notBefore: away.notBefore}, true, nil
+		return ruling{outcome: away.outcome, detail: away.Error(), notBefore: away.notBefore}, asked, nil
 	}
 	b.judge(o, answer, err)
 	return o.ruling, asked, nil
@@ -130,37 +146,58 @@ func (b *robotsBook) origin(name string) *origin {
 	return o
 }
 
-// ask requests robots.txt and follows its redirects, also to other hosts (§2.3.1.2), at once: the
-// pauses of these hosts are not kept.
-func (b *robotsBook) ask(ctx context.Context, u weburl.URL, userAgent string, newConnection bool) (*webclient.Answer, error) {
-	at, err := weburl.NewBase(u).Resolve("/robots.txt")
-	if err != nil {
-		return nil, err
+// target returns the URL whose host is asked next for the sake of a URL: by a redirect of its robots.txt, or itself.
+func (b *robotsBook) target(u weburl.URL) weburl.URL {
+	o := b.origin(u.Scheme() + "://" + u.Host())
+	o.asking.Lock()
+	defer o.asking.Unlock()
+	if o.next == nil || time.Now().Before(o.until) {
+		return u
 	}
-	var last *webclient.Answer // which redirected
-	for hop := 0; ; hop++ {
-		answer, err := b.client.Get(ctx, webclient.Request{
-			URL: at, UserAgent: userAgent, Accept: "text/plain,*/*;q=0.5", MaxBody: robots.MaxSize, NewConnection: newConnection,
+	return o.next.at
+}
+
+// ask requests robots.txt and follows its redirects, also to other hosts (§2.3.1.2), at once: the
+// pauses of these hosts are not kept. With a route it makes one request, if that is to the route's host, and leaves the next one to
+// another call (errElsewhere).
+func (b *robotsBook) ask(ctx context.Context, o *origin, u weburl.URL, userAgent string, newConnection bool, by *route) (answer *webclient.Answer, asked bool, err error) {
+	next := o.next
+	if next == nil || by == nil {
+		at, err := weburl.NewBase(u).Resolve("/robots.txt")
+		if err != nil {
+			return nil, false, err
+		}
+		next = &hop{at: at}
+	}
+	for {
+		if by != nil && (asked || !by.leadsTo(next.at)) {
+			o.next = next
+			return nil, asked, errElsewhere
+		}
+		answer, err := by.get(ctx, b.client, webclient.Request{
+			URL: next.at, UserAgent: userAgent, Accept: "text/plain,*/*;q=0.5", MaxBody: robots.MaxSize, NewConnection: newConnection,
 			Want: func(a *webclient.Answer, _ []byte) bool { return a.Status >= 200 && a.Status < 300 },
 		})
+		asked = by == nil || by.err == nil
 		var away *unreachableError
 		var refused *webclient.RefusedError
 		switch {
-		case hop > 0 && errors.As(err, &away) && away.outcome == schemas.Outcome_OUTCOME_HOST_UNREACHABLE:
-			return nil, fmt.Errorf("robots.txt: redirect to %s: %v", at, err) // another host is down, not this one
-		case hop > 0 && (errors.As(err, &refused) || errors.Is(err, webclient.ErrMalformed)):
-			return last, nil // a redirect to nowhere
+		case next.number > 0 && errors.As(err, &away) && away.outcome == schemas.Outcome_OUTCOME_HOST_UNREACHABLE:
+			return nil, asked, fmt.Errorf("robots.txt: redirect to %s: %v", next.at, err) // another host is down, not this one
+		case next.number > 0 && (errors.As(err, &refused) || errors.Is(err, webclient.ErrMalformed)):
+			return next.last, asked, nil // a redirect to nowhere
 		case err != nil:
-			return answer, fmt.Errorf("robots.txt: %w", err)
+			return answer, asked, fmt.Errorf("robots.txt: %w", err)
 		}
-		last = answer
 		location := answer.Header.Get("Location")
-		if answer.Status < 300 || answer.Status >= 400 || location == "" || hop == robotsHops {
-			return answer, nil
+		if answer.Status < 300 || answer.Status >= 400 || location == "" || next.number == robotsHops {
+			return answer, asked, nil
 		}
-		if at, err = weburl.NewBase(at).Resolve(location); err != nil {
-			return answer, nil // a redirect to nowhere
+		at, err := weburl.NewBase(next.at).Resolve(location)
+		if err != nil {
+			return answer, asked, nil // a redirect to nowhere
 		}
+		next = &hop{at, next.number + 1, answer}
 	}
 }
 

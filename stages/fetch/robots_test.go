@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,8 @@ type fakeWeb struct {
 	asked  []string
 	answer func(url string) (*webclient.Answer, error)
 }
+
+func (f *fakeWeb) Addresses(context.Context, weburl.URL) ([]netip.Addr, error) { return nil, nil }
 
 func (f *fakeWeb) Get(ctx context.Context, r webclient.Request) (*webclient.Answer, error) {
 	f.mu.Lock()
@@ -123,7 +126,7 @@ func TestRobotsRulings(t *testing.T) {
 				web := &fakeWeb{answer: test.answer}
 				b := newRobotsBook(&watched{web, newOutages()}, time.Hour, func(string) {})
 				u := parse(t, "http://a.test/page")
-				r, asked, err := b.ruling(t.Context(), u, "forager/1", false)
+				r, asked, err := b.ruling(t.Context(), u, "forager/1", false, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -137,7 +140,7 @@ func TestRobotsRulings(t *testing.T) {
 					t.Errorf("not before %v", time.Until(r.notBefore))
 				}
 				before := len(web.asked)
-				if _, asked, _ := b.ruling(t.Context(), u, "forager/1", false); asked || len(web.asked) != before {
+				if _, asked, _ := b.ruling(t.Context(), u, "forager/1", false, nil); asked || len(web.asked) != before {
 					t.Error("asked again at once")
 				}
 				if web.asked[0] != "http://a.test/robots.txt" {
@@ -163,7 +166,7 @@ func testCutRobots(t *testing.T, cut func(*webclient.Answer) error) {
 		}}
 		b := newRobotsBook(&watched{web, newOutages()}, time.Hour, func(string) {})
 		for try := 0; ; try++ {
-			r, _, err := b.ruling(t.Context(), parse(t, "http://a.test/page"), "forager/1", false)
+			r, _, err := b.ruling(t.Context(), parse(t, "http://a.test/page"), "forager/1", false, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +189,7 @@ func TestRobotsIsAskedAgain(t *testing.T) {
 		b := newRobotsBook(web, time.Hour, func(string) {})
 		ask := func(url string) ruling {
 			t.Helper()
-			r, _, err := b.ruling(t.Context(), parse(t, url), "forager/1", false)
+			r, _, err := b.ruling(t.Context(), parse(t, url), "forager/1", false, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,7 +223,7 @@ func TestRobotsNeverComes(t *testing.T) {
 		var outcomes []schemas.Outcome
 		var waits []time.Duration
 		for range 8 {
-			r, _, err := b.ruling(t.Context(), parse(t, "http://a.test/"), "forager/1", false)
+			r, _, err := b.ruling(t.Context(), parse(t, "http://a.test/"), "forager/1", false, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -249,17 +252,17 @@ func TestRobotsAreForgotten(t *testing.T) {
 		web := &fakeWeb{answer: func(string) (*webclient.Answer, error) { return status(200, large) }}
 		b := newRobotsBook(web, time.Hour, func(string) {})
 		for i := range 1000 {
-			if _, _, err := b.ruling(t.Context(), parse(t, fmt.Sprintf("http://h%d.test/", i)), "forager/1", false); err != nil {
+			if _, _, err := b.ruling(t.Context(), parse(t, fmt.Sprintf("http://h%d.test/", i)), "forager/1", false, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if b.bytes > keepRobots+1<<20 || len(b.origins) != b.recent.Len() || len(b.origins) < 500 {
 			t.Errorf("%d origins, %d bytes", len(b.origins), b.bytes)
 		}
-		if _, asked, _ := b.ruling(t.Context(), parse(t, "http://h999.test/"), "forager/1", false); asked {
+		if _, asked, _ := b.ruling(t.Context(), parse(t, "http://h999.test/"), "forager/1", false, nil); asked {
 			t.Error("the newest one was forgotten")
 		}
-		if _, asked, _ := b.ruling(t.Context(), parse(t, "http://h0.test/"), "forager/1", false); !asked {
+		if _, asked, _ := b.ruling(t.Context(), parse(t, "http://h0.test/"), "forager/1", false, nil); !asked {
 			t.Error("the oldest one was kept")
 		}
 	})
@@ -271,10 +274,10 @@ func TestRobotsContextEnds(t *testing.T) {
 		b := newRobotsBook(web, time.Hour, func(string) {})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, _, err := b.ruling(ctx, parse(t, "http://a.test/"), "forager/1", false); !errors.Is(err, context.Canceled) {
+		if _, _, err := b.ruling(ctx, parse(t, "http://a.test/"), "forager/1", false, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
-		if r, asked, err := b.ruling(t.Context(), parse(t, "http://a.test/"), "forager/1", false); err != nil || !asked || r.file == nil {
+		if r, asked, err := b.ruling(t.Context(), parse(t, "http://a.test/"), "forager/1", false, nil); err != nil || !asked || r.file == nil {
 			t.Errorf("behind it: %+v, %v, %v", r, asked, err)
 		}
 	})

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"forager/internal/crawl/turns"
 )
 
 // job is a request as the scheduler sees it. Exactly one of its methods settles it: deferred,
 // cancelled, calledOff, or a visit whose report does not say again.
 type job interface {
-	// visit makes the request, or finds that it is not necessary; pause is the one kept before it.
-	visit(pause time.Duration) report
+	// visit makes the request, or finds that it is not necessary; pause is the one kept before it. Where the task has limits it
+	// makes one request at most, to the address of its turn; without one ("") none.
+	visit(pause time.Duration, address string) report
 	// deferred settles the request with a date: the host cannot be requested in time, but at until.
 	deferred(until time.Time, why string)
 	// cancelled: its crawl was stopped.
@@ -29,6 +32,8 @@ type report struct {
 	again bool
 	// crawlDelay of robots.txt for this crawl.
 	crawlDelay time.Duration
+	// address of the next request, where the task has limits and comes again; "" = it is not known.
+	address string
 }
 
 // task is a job with the data that decide when its turn comes.
@@ -39,6 +44,8 @@ type task struct {
 	host  string
 	// delay is the crawl's own pause between two requests to a host; 0 = none is kept.
 	delay time.Duration
+	// limits of the addresses and networks that its requests go to.
+	limits turns.Limits
 	// notBefore: not to be visited earlier.
 	notBefore time.Time
 	// since is when the partition was assigned, if another process may have made requests before;
@@ -50,6 +57,9 @@ type task struct {
 	lane     *lane
 	deadline time.Time
 	stop     func() bool // of watching ctx
+	// address of its next request, "" = not known; turn is that in use.
+	address string
+	turn    *place
 }
 
 type taskState int
@@ -91,6 +101,8 @@ type lane struct {
 	live       int     // tasks that are parked
 	crawlDelay time.Duration
 	queued     bool // in crawl.ready
+	// place whose turn it waits for, or has without a slot.
+	place *place
 }
 
 // crawl is the state of one crawl in the round-robin over crawls.
@@ -126,6 +138,8 @@ type scheduler struct {
 	mu    sync.Mutex
 	free  int
 	hosts map[string]*host
+	// places are addresses for which requests wait or that they are made to.
+	places *places
 	// sweepAt is the number of hosts at which the next sweep begins.
 	sweepAt int
 	crawls  map[string]*crawl
@@ -137,8 +151,8 @@ type scheduler struct {
 	closed  bool
 }
 
-func newScheduler(slots, room int, hold time.Duration, idle func()) *scheduler {
-	s := &scheduler{slots: slots, room: room, free: slots, hold: hold, idle: idle, hosts: map[string]*host{}, crawls: map[string]*crawl{}}
+func newScheduler(slots, room int, hold time.Duration, idle func(), places *places) *scheduler {
+	s := &scheduler{slots: slots, room: room, free: slots, hold: hold, idle: idle, hosts: map[string]*host{}, crawls: map[string]*crawl{}, places: places}
 	s.timer = time.AfterFunc(time.Hour, s.wake)
 	s.sweepRegularly()
 	return s
@@ -148,6 +162,7 @@ func newScheduler(slots, room int, hold time.Duration, idle func()) *scheduler {
 func (s *scheduler) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.endTurns()
 	s.closed = true
 	s.timer.Stop()
 }
@@ -170,6 +185,9 @@ func (s *scheduler) add(t *task) {
 	defer s.unlock()
 	now := time.Now()
 	t.deadline = now.Add(s.hold)
+	if t.limited() {
+		t.deadline = now.Add(max(s.hold, holdForTurn))
+	}
 	h := s.hosts[t.host]
 	if h == nil {
 		if len(s.hosts) >= max(s.sweepAt, s.room+s.slots) {
@@ -275,7 +293,13 @@ func (s *scheduler) expire(t *task) {
 	if t.state != sleeping && t.state != parked {
 		return
 	}
-	until := s.earliest(t.lane.host, time.Now())
+	now := time.Now()
+	until := s.earliest(t.lane.host, now)
+	if p := s.wants(t); p != nil {
+		if at := p.turnAt(now); at.After(until) {
+			until = at
+		}
+	}
 	s.leave(t)
 	s.later(func() { t.job.deferred(until, fmt.Sprintf("its host was not free within %v", s.hold)) })
 	s.offer(t.lane.host)
@@ -399,7 +423,7 @@ func (s *scheduler) offer(h *host) {
 	if !at.After(now) {
 		for _, l := range h.lanes {
 			if l.live > 0 {
-				s.queue(l)
+				s.admit(l, now)
 			}
 		}
 		return
@@ -473,19 +497,32 @@ func (s *scheduler) dispatch() {
 		h, now := l.host, time.Now()
 		t := l.front()
 		if t == nil {
+			s.quit(l)
 			continue
 		}
-		if !h.free() || s.earliest(h, now).After(now) {
+		p := s.wants(t)
+		if !h.free() || s.earliest(h, now).After(now) || p != nil && (p.holder != l || !p.valid(now)) {
+			s.quit(l)
 			s.offer(h)
 			continue
 		}
-		s.begin(t)
+		s.begin(t, p)
 	}
 }
 
-func (s *scheduler) begin(t *task) {
+// begin begins the visit of a task, in the turn of the place if it is not nil.
+func (s *scheduler) begin(t *task, p *place) {
 	h, l := t.lane.host, t.lane
 	pause := l.pause()
+	if t.turn = p; p == nil {
+		s.quit(l)
+	} else {
+		l.place, p.inUse = nil, true
+	}
+	address := ""
+	if p != nil {
+		address = p.address
+	}
 	s.forget(t)
 	t.state = underWay
 	l.live--
@@ -496,7 +533,7 @@ func (s *scheduler) begin(t *task) {
 	s.free--
 	s.offer(h)
 	go func() {
-		r := t.job.visit(pause)
+		r := t.job.visit(pause, address)
 		s.end(t, pause, r)
 	}()
 }
@@ -508,13 +545,18 @@ func (s *scheduler) end(t *task, pause time.Duration, r report) {
 	h, c, now := t.lane.host, t.lane.crawl, time.Now()
 	h.underWay--
 	c.underWay--
-	h.known = true
+	h.known = h.known || !t.limited() || t.turn != nil
 	h.used = now
 	s.free++
 	if r.asked {
 		h.ended, h.delay = now, pause
 	}
 	t.lane.crawlDelay = max(t.lane.crawlDelay, r.crawlDelay)
+	t.address = r.address
+	if p := t.turn; p != nil {
+		t.turn = nil
+		s.endTurn(p, !r.asked, now)
+	}
 	if r.again {
 		s.back(t)
 	} else {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"forager/schemas"
 )
 
 // world is a set of hosts under virtual time that notes the requests to them.
@@ -45,7 +47,8 @@ type fakeJob struct {
 
 func newWorld(t *testing.T, slots int, hold time.Duration) *world {
 	w := &world{t: t, settl: map[*fakeJob][]string{}}
-	w.s = newScheduler(slots, 1000, hold, func() { w.s.mu.Lock(); w.idles++; w.s.mu.Unlock() })
+	none := newPlaces(0, func(*schemas.FetchTurn) {})
+	w.s = newScheduler(slots, 1000, hold, func() { w.s.mu.Lock(); w.idles++; w.s.mu.Unlock() }, none)
 	return w
 }
 
@@ -79,7 +82,7 @@ func (w *world) note(j *fakeJob, how string) {
 	w.settl[j] = append(w.settl[j], how)
 }
 
-func (j *fakeJob) visit(pause time.Duration) report {
+func (j *fakeJob) visit(pause time.Duration, _ string) report {
 	begin := time.Now()
 	if j.begun.IsZero() {
 		j.begun = begin

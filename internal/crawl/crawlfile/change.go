@@ -154,6 +154,8 @@ func (f *File) begun(ctl *schemas.CrawlControl) {
 	f.Budget.Pages, f.Budget.Requests = ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()
 	f.Shards, f.Window = ctl.GetShards(), ctl.GetWindow()
 	f.Politeness.Delay = time.Duration(ctl.GetPoliteness().GetDelayMs()) * time.Millisecond
+	f.Politeness.AddressDelay = time.Duration(ctl.GetPoliteness().GetAddressDelayMs()) * time.Millisecond
+	f.Politeness.NetworkDelay = time.Duration(ctl.GetPoliteness().GetNetworkDelayMs()) * time.Millisecond
 	f.Politeness.Contact, f.Politeness.IgnoreRobots = contactOf(ctl), ctl.GetPoliteness().GetIgnoreRobots()
 	x := ctl.GetExcludes()
 	f.Exclude.URLs, f.Exclude.Hosts, f.Exclude.Domains, f.Exclude.Prefixes = x.GetUrls(), x.GetHosts(), x.GetDomains(), x.GetPrefixes()

@@ -90,6 +90,8 @@ var changes = map[string]struct{ value, refused string }{
 	"host_patience":               {"1h", ""},
 	"shards":                      {"2", "frontier is divided"},
 	"politeness.delay":            {"2s", ""},
+	"politeness.address_delay":    {"3s", ""},
+	"politeness.network_delay":    {"4s", ""},
 	"politeness.contact":          {"them@a.example", ""},
 	"politeness.ignore_robots":    {"true", ""},
 	"learning.d_max":              {"7", "has learned"},

@@ -23,7 +23,7 @@ func (f *File) control() *schemas.CrawlControl {
 			Hosts: f.Scope.Hosts, Prefixes: f.Scope.Prefixes, MaxDepth: f.Scope.MaxDepth, HostCap: f.Scope.HostCap,
 		},
 		Window: f.Window, HostWindow: f.HostWindow, MaxAttempts: f.MaxAttempts, HostPatienceS: uint32(max(0, min(f.HostPatience, schemas.MaxHostPatience)) / time.Second), Shards: f.Shards, RandomSeed: f.RandomSeed,
-		Politeness: politeness(f.Politeness.Delay, f.Politeness.Contact, f.Politeness.IgnoreRobots),
+		Politeness: f.politeness(),
 		Learning: &schemas.Learning{
 			DMax: f.Learning.DMax, SwitchPages: f.Learning.SwitchPages, RefitPages: f.Learning.RefitPages,
 			Sync: f.Learning.Sync, Prior: f.Learning.Prior,
@@ -46,6 +46,8 @@ func (f *File) check(r *strictyaml.Report) {
 		r.Problem("budget", "is missing; set budget.pages, budget.requests or both")
 	}
 	polite(r, f.Politeness.Delay, f.Politeness.Contact)
+	within(r, "politeness.address_delay", f.Politeness.AddressDelay)
+	within(r, "politeness.network_delay", f.Politeness.NetworkDelay)
 	if f.HostPatience < 0 || f.HostPatience > schemas.MaxHostPatience || f.HostPatience%time.Second != 0 {
 		r.Problem("host_patience", "is %s; it must be a number of seconds, 366 days (8784h) at most", f.HostPatience)
 	}
@@ -126,14 +128,26 @@ func (f *File) distill(r *strictyaml.Report, ctl *schemas.CrawlControl) {
 
 // polite reports what is wrong with the politeness settings.
 func polite(r *strictyaml.Report, delay time.Duration, contact string) {
-	if delay < 0 || delay > time.Hour {
-		r.Problem("politeness.delay", "is %s; it must lie between 0s and 1h", delay)
-	}
+	within(r, "politeness.delay", delay)
 	if contact == "" {
 		r.Problem("politeness.contact", "is missing; give an e-mail address or a page: site owners must be able to reach you")
 	} else if strings.ContainsAny(contact, "()\r\n") {
 		r.Problem("politeness.contact", "must not contain parentheses or line breaks")
 	}
+}
+
+// within reports a pause that is out of range.
+func within(r *strictyaml.Report, path string, pause time.Duration) {
+	if pause < 0 || pause > time.Hour {
+		r.Problem(path, "is %s; it must lie between 0s and 1h", pause)
+	}
+}
+
+func (f *File) politeness() *schemas.Politeness {
+	p := politeness(f.Politeness.Delay, f.Politeness.Contact, f.Politeness.IgnoreRobots)
+	p.AddressDelayMs = uint32(max(0, f.Politeness.AddressDelay.Milliseconds()))
+	p.NetworkDelayMs = uint32(max(0, f.Politeness.NetworkDelay.Milliseconds()))
+	return p
 }
 
 func politeness(delay time.Duration, owner string, ignoreRobots bool) *schemas.Politeness {

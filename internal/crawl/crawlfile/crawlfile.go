@@ -89,6 +89,10 @@ type File struct {
 	Politeness struct {
 		// Delay between two requests to a host; 1s by default.
 		Delay time.Duration `yaml:"delay"`
+		// AddressDelay and NetworkDelay are kept between two requests to an address, and to a /24 (IPv6: /48), whatever
+		// their hosts; 0 = none.
+		AddressDelay time.Duration `yaml:"address_delay"`
+		NetworkDelay time.Duration `yaml:"network_delay"`
 		// Contact is an e-mail address or URL at which the crawl's owner can be reached.
 		Contact      string `yaml:"contact"`
 		IgnoreRobots bool   `yaml:"ignore_robots"`

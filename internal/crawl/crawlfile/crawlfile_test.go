@@ -88,7 +88,7 @@ seeds: ["nonsense", "mailto:x@y"]
 seeds_file: none.txt
 ranker: psychic
 scope: {prefixes: ["/relative"], hosts: ["a b"], url_list: none.txt}
-politeness: {delay: -1s, contact: "a)b"}
+politeness: {delay: -1s, address_delay: -1s, network_delay: 2h, contact: "a)b"}
 learning: {d_max: 101, pairs: sideways, topics: everything, sync: true, learner: oracle, count: some, smooth: 9, features: [smell], active: 2}
 distiller: {sites: planets, relevance: 0, hubs: 101}
 leaves: some
@@ -102,7 +102,7 @@ speed: 11
 	}
 	want := map[string]int{
 		"name": 1, "critic": 1, "focus": 1, "budget": 1, "seeds": 2, "seeds_file": 1, "ranker": 1,
-		"scope.prefixes": 1, "scope.hosts": 1, "scope.url_list": 1, "politeness.delay": 1, "politeness.contact": 1,
+		"scope.prefixes": 1, "scope.hosts": 1, "scope.url_list": 1, "politeness.delay": 1, "politeness.address_delay": 1, "politeness.network_delay": 1, "politeness.contact": 1,
 		"learning.d_max": 1, "learning.pairs": 1, "learning.topics": 1, "learning.learner": 1, "learning.count": 1, "learning.smooth": 1, "learning.features": 1, "learning.active": 1, "leaves": 1,
 		"distiller.sites": 1, "distiller.relevance": 1, "distiller.hubs": 1, "speed": 1, "shards": 1, "window": 1, "learning.sync": 1,
 	}

@@ -80,6 +80,8 @@ var settings = []setting{
 	take("host_patience", func(c *schemas.CrawlControl) any { return fmt.Sprint(c.GetHostPatienceS(), "s") }, func(to, from *schemas.CrawlControl) { to.HostPatienceS = from.HostPatienceS }),
 	refuse("shards", func(c *schemas.CrawlControl) any { return schemas.ShardsOf(c) }, "the frontier is divided by it; start another crawl for another value"),
 	take("politeness.delay", func(c *schemas.CrawlControl) any { return fmt.Sprint(c.GetPoliteness().GetDelayMs(), "ms") }, func(to, from *schemas.CrawlControl) { to.Politeness.DelayMs = from.Politeness.DelayMs }),
+	take("politeness.address_delay", func(c *schemas.CrawlControl) any { return fmt.Sprint(c.GetPoliteness().GetAddressDelayMs(), "ms") }, func(to, from *schemas.CrawlControl) { to.Politeness.AddressDelayMs = from.Politeness.AddressDelayMs }),
+	take("politeness.network_delay", func(c *schemas.CrawlControl) any { return fmt.Sprint(c.GetPoliteness().GetNetworkDelayMs(), "ms") }, func(to, from *schemas.CrawlControl) { to.Politeness.NetworkDelayMs = from.Politeness.NetworkDelayMs }),
 	take("politeness.contact", func(c *schemas.CrawlControl) any { return contactOf(c) }, func(to, from *schemas.CrawlControl) { to.Politeness.UserAgent = from.Politeness.UserAgent }),
 	take("politeness.ignore_robots", func(c *schemas.CrawlControl) any { return c.GetPoliteness().GetIgnoreRobots() }, func(to, from *schemas.CrawlControl) { to.Politeness.IgnoreRobots = from.Politeness.IgnoreRobots }),
 	refuse("learning.d_max", func(c *schemas.CrawlControl) any { return c.GetLearning().GetDMax() }, learned),

@@ -27,6 +27,7 @@ var topics = []topic{
 	{schemas.TopicCrawlControl, Topic{Partitions: 1, Compact: true, MaxMessageBytes: maxRecord}, true},
 	{schemas.TopicCrawlStatus, Topic{Partitions: 1, Compact: true, MaxMessageBytes: maxRecord}, false},
 	{schemas.TopicFetchRequested, Topic{Retention: month, MaxMessageBytes: maxRecord}, false},
+	{schemas.TopicFetchTurn, Topic{Partitions: 1, Retention: 3 * time.Hour, MaxMessageBytes: maxRecord}, true},
 	{schemas.TopicPageFetched, Topic{Retention: 24 * time.Hour, MaxMessageBytes: maxRecord}, false},
 	{schemas.TopicPageParsed, Topic{Retention: 24 * time.Hour, MaxMessageBytes: maxRecord}, false},
 	{schemas.TopicPageJudged, Topic{Retention: 24 * time.Hour, MaxMessageBytes: maxRecord}, false},

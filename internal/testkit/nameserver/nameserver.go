@@ -22,16 +22,22 @@ func Free(t testing.TB) string {
 // has the one address 127.0.0.1, and no other records.
 func Start(t testing.TB, address string) net.PacketConn {
 	t.Helper()
+	return StartNames(t, address, func(string) [][4]byte { return [][4]byte{{127, 0, 0, 1}} })
+}
+
+// StartNames is Start with the addresses of names, which end with a dot.
+func StartNames(t testing.TB, address string, addresses func(name string) [][4]byte) net.PacketConn {
+	t.Helper()
 	conn, err := net.ListenPacket("udp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	go serve(conn)
+	go serve(conn, addresses)
 	return conn
 }
 
-func serve(conn net.PacketConn) {
+func serve(conn net.PacketConn, addresses func(name string) [][4]byte) {
 	b := make([]byte, 1500)
 	for {
 		n, from, err := conn.ReadFrom(b)
@@ -45,9 +51,11 @@ func serve(conn net.PacketConn) {
 		q := m.Questions[0]
 		m = dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true}, Questions: m.Questions}
 		if q.Type == dnsmessage.TypeA {
-			m.Answers = []dnsmessage.Resource{{
-				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
-			}}
+			for _, a := range addresses(q.Name.String()) {
+				m.Answers = append(m.Answers, dnsmessage.Resource{
+					Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: a},
+				})
+			}
 		}
 		if answer, err := m.Pack(); err == nil {
 			_, _ = conn.WriteTo(answer, from) // a lost answer is asked for again

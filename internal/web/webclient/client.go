@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -154,6 +155,9 @@ type Request struct {
 	Sniff int
 	// NewConnection uses no connection that was kept.
 	NewConnection bool
+	// Address is the only one that the request may go to, also over a connection that was kept; invalid = any of the host.
+	// ErrHungUp is returned where a connection to another one had to be closed.
+	Address netip.Addr
 }
 
 // Answer is a response.
@@ -233,6 +237,13 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 		GotConn: func(info httptrace.GotConnInfo) {
 			connected.Store(true)
 			switch {
+			case r.Address.IsValid() && c.proxy == nil && addrPort(info.Conn.RemoteAddr()).Addr() != r.Address:
+				if info.Conn.Close(); !info.Reused || sent.Load() || multiplexed(info.Conn) {
+					cancel(ErrHungUp)
+					return
+				}
+				passed.Store(true)
+				return
 			case multiplexed(info.Conn):
 			case sent.Load():
 				cancel(ErrHungUp)
@@ -252,7 +263,7 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 			}
 		},
 	})
-	request, transport, err := c.request(traced, r)
+	request, transport, err := c.request(pinned(traced, r.Address), r)
 	if err != nil {
 		return nil, err
 	}

@@ -47,9 +47,12 @@ func newGuard(allow []string, own []Service) (*guard, error) {
 // dial checks each address of a host name, after DNS, at the moment of connecting to it.
 func (g *guard) dial(dialer *net.Dialer, dials Dials) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		host, _, err := net.SplitHostPort(address)
+		host, port, err := net.SplitHostPort(address)
 		if err != nil {
 			return nil, err
+		}
+		if only, ok := ctx.Value(pin{}).(netip.Addr); ok {
+			address = net.JoinHostPort(only.String(), port)
 		}
 		checked := *dialer
 		checked.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
@@ -64,6 +67,16 @@ func (g *guard) dial(dialer *net.Dialer, dials Dials) dialFunc {
 		}
 		return checked.DialContext(ctx, network, address)
 	}
+}
+
+// pin is the key of the only address to connect to, in a context.
+type pin struct{}
+
+func pinned(ctx context.Context, only netip.Addr) context.Context {
+	if !only.IsValid() {
+		return ctx
+	}
+	return context.WithValue(ctx, pin{}, only)
 }
 
 // check refuses the address of a host: one of the pipeline's own, or one that is neither public nor allowed.

@@ -138,3 +138,45 @@ func (c *Client) proxyIsOffline(ctx context.Context) bool {
 	c.probed, c.offline = true, response.Header.Get(webarchive.OfflineHeader) != ""
 	return c.offline
 }
+
+// Addresses returns the addresses of a URL's host to which requests are permitted, the best first; none with a proxy, which
+// looks names up itself. It errs as Get does before a connection is made.
+func (c *Client) Addresses(ctx context.Context, u weburl.URL) ([]netip.Addr, error) {
+	if err := checkPort(u); err != nil {
+		return nil, err
+	}
+	if err := c.guard.checkURL(ctx, u); err != nil {
+		return nil, err
+	}
+	if c.proxy != nil {
+		return nil, nil
+	}
+	host := strings.Trim(u.Hostname(), "[]")
+	list := []netip.Addr{}
+	if literal, err := netip.ParseAddr(host); err == nil {
+		list = append(list, literal)
+	} else {
+		within, cancel := context.WithTimeout(ctx, c.set.HeaderTimeout)
+		defer cancel()
+		if list, err = c.names.lookup(within, host); err != nil {
+			return nil, unreachable(err)
+		}
+	}
+	permitted := make([]netip.Addr, 0, len(list))
+	var refused error
+	for _, a := range list {
+		a = a.Unmap().WithZone("")
+		if err := c.guard.check(ctx, host, netip.AddrPortFrom(a, portOf(u))); err != nil {
+			refused = err
+			continue
+		}
+		permitted = append(permitted, a)
+	}
+	switch {
+	case len(permitted) > 0:
+		return permitted, nil
+	case refused != nil:
+		return nil, refused
+	}
+	return nil, &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+}

@@ -127,7 +127,7 @@ func (c *Client) otherPort(ctx context.Context, r Request) bool {
 	if r.URL.Host() != r.URL.Hostname() || c.proxy != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, otherPortTimeout)
+	ctx, cancel := context.WithTimeout(pinned(ctx, r.Address), otherPortTimeout)
 	defer cancel()
 	conn, err := c.transport.DialContext(ctx, "tcp", r.URL.Host()+":"+port)
 	if err != nil {
