@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	experimentcmd "forager/cmd/forager-lab/experiment"
-	"forager/cmd/forager/data"
+	reportcmd "forager/cmd/forager/report"
 	"forager/cmd/internal/cli"
 	"forager/infra/simweb"
 	"forager/internal/crawl/crawlfile"
@@ -145,7 +145,7 @@ func (r *rig) raisesHubs(crawl string) {
 	r.t.Helper()
 	r.verified(crawl) // ClickHouse has all rows
 	first := len(slices.DeleteFunc(r.pages(crawl), func(p *answered) bool { return p.request.GetScore() != policy.RaisedScore }))
-	var report struct{ Hubs data.HubsReport }
+	var report struct{ Hubs reportcmd.HubsReport }
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "report", crawl)), &report); err != nil {
 		r.t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func (r *rig) shadowsTold(crawl string) {
 		r.t.Errorf("shadows by model, by guide and by links: %v", said)
 	}
 	r.verified(crawl)
-	var x data.CrawlReport
+	var x reportcmd.CrawlReport
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "report", crawl)), &x); err != nil || len(x.Rankers) != 3 || x.Rankers[0].Ranker != "apprentice-gated" || x.Rankers[0].Pages < 20 {
 		r.t.Errorf("report of shadows: %v, %+v", err, x.Rankers)
 	}

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"forager/cmd/forager/data"
 	"forager/cmd/forager/demo"
+	reportcmd "forager/cmd/forager/report"
 	"forager/cmd/internal/cli"
 	"forager/internal/platform/analytics"
 	"forager/schemas"
@@ -225,7 +225,7 @@ func (r *rig) testReportOfJudges(t *testing.T) {
 		}
 	}
 	t.Logf("%s", out)
-	var report data.CrawlReport
+	var report reportcmd.CrawlReport
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "report", "judged")), &report); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	crawlcmd "forager/cmd/forager/crawl"
 	criticcmd "forager/cmd/forager/critic"
-	"forager/cmd/forager/data"
+	reportcmd "forager/cmd/forager/report"
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/platform/analytics"
@@ -197,7 +197,7 @@ func (r *rig) teachLiked(t *testing.T, crawl string, truth func(string) bool) (c
 func (r *rig) askAbout(t *testing.T, crawl string, truth func(string) bool) {
 	known := func() *crawls.OnTopic {
 		t.Helper()
-		var report data.CrawlReport
+		var report reportcmd.CrawlReport
 		if err := json.Unmarshal([]byte(r.mustRun("--json", "report", crawl)), &report); err != nil || report.OnTopic == nil {
 			t.Fatalf("report: %+v, %v", report.OnTopic, err)
 		}

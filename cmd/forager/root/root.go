@@ -14,6 +14,7 @@ import (
 	"forager/cmd/forager/deploy"
 	"forager/cmd/forager/guide"
 	"forager/cmd/forager/model"
+	"forager/cmd/forager/report"
 	"forager/cmd/internal/cli"
 )
 
@@ -34,7 +35,7 @@ type Commands struct {
 	Crawl      crawl.Command           `cmd:"" help:"Start, watch, steer, stop and delete crawls."`
 	Models     model.Command           `cmd:"" help:"List and inspect models; roll a crawl back to an older one."`
 	Dead       deadletter.Command      `cmd:"" help:"List, show and replay records that no stage could handle."`
-	Report     data.ReportCommand      `cmd:"" help:"Harvest and loss of a crawl, what it learned, where its data is."`
+	Report     report.Command          `cmd:"" help:"Harvest and loss of a crawl, what it learned, how it treated hosts."`
 	Export     data.ExportCommand      `cmd:"" help:"Write the pages of a crawl as WARC, JSON Lines or URLs."`
 	Query      data.QueryCommand       `cmd:"" help:"Ask ClickHouse about pages, links and what was learned."`
 	Retrain    model.RetrainCommand    `cmd:"" help:"Train a crawl's apprentice again from the topics or the archive."`

@@ -1,4 +1,4 @@
-package data
+package report
 
 import (
 	"context"
@@ -21,12 +21,12 @@ import (
 	"forager/schemas"
 )
 
-// ReportCommand is the command "forager report".
-type ReportCommand struct {
+// ShowCommand is the command "forager report [show]".
+type ShowCommand struct {
 	Crawl string `arg:"" help:"Name of the crawl."`
 }
 
-func (c *ReportCommand) Help() string {
+func (c *ShowCommand) Help() string {
 	return `Harvest and loss over the crawl, how the arms of a mixture do, outcomes, outages, what the apprentice learned, the latency of the loop, and
 where the data is. Pages come from ClickHouse, the state from prioritize.`
 }
@@ -124,7 +124,7 @@ type span struct {
 	Last    map[uint32]int64 `json:"last_offset"`
 }
 
-func (c *ReportCommand) Run(s *cli.Session) error {
+func (c *ShowCommand) Run(s *cli.Session) error {
 	cfg, b, err := s.OpenTopics()
 	if err != nil {
 		return err
