@@ -1,13 +1,16 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"forager/cmd/forager/demo"
 	"forager/cmd/internal/cli"
 	"forager/internal/frontier"
+	"forager/internal/platform/analytics"
 	"forager/internal/testkit/nameserver"
 	"forager/schemas"
 )
@@ -287,13 +291,19 @@ func TestHostsAway(t *testing.T) {
 func resolverAway(t *testing.T, r *rig, g *demo.Ground, resolver string) {
 	const hosts, each = 10, 12
 	w := &pages{each: each}
+	var mu sync.Mutex
+	var log [][2]time.Time // begin and end of each request
 	named := newAbsent(t, "127.0.0.1", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var host int
 		if _, err := fmt.Sscanf(r.Host, "h%d.", &host); err != nil {
 			t.Errorf("host %s", r.Host)
 		}
 		rw.Header().Set("Connection", "close")
+		begin := time.Now()
 		w.host(host).ServeHTTP(rw, r)
+		mu.Lock()
+		defer mu.Unlock()
+		log = append(log, [2]time.Time{begin, time.Now()})
 	}))
 	_, port, err := net.SplitHostPort(named.address)
 	if err != nil {
@@ -332,5 +342,43 @@ func resolverAway(t *testing.T, r *rig, g *demo.Ground, resolver string) {
 	}
 	if out := r.mustRun("doctor"); !strings.Contains(out, resolver+" answers") {
 		t.Errorf("doctor:\n%s", out)
+	}
+
+	// The hosts share an address: by the log of the web server they are asked as one.
+	mu.Lock()
+	log = nil
+	mu.Unlock()
+	const pause = 20 * time.Millisecond
+	c = r.crawl(g, "as-one", "soft-focus", 40, func(c *schemas.CrawlControl) { c.Politeness.AddressDelayMs = uint32(pause.Milliseconds()) })
+	c.Seeds = nil
+	for i := range hosts {
+		c.Seeds = append(c.Seeds, w.url(i, "/0"))
+	}
+	r.begin(c)
+	r.until("as-one", "finished", 2*time.Minute, finished)
+	mu.Lock()
+	slices.SortFunc(log, func(a, b [2]time.Time) int { return a[0].Compare(b[0]) })
+	for i := 1; i < len(log); i++ {
+		if gap := log[i][0].Sub(log[i-1][1]); gap < pause {
+			t.Errorf("request %d began %v after the end of the one before, pause %v", i, gap, pause)
+		}
+	}
+	mu.Unlock()
+	r.verified("as-one")
+	var told struct{ Hosts []analytics.Treated }
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "report", "hosts", "as-one")), &told); err != nil {
+		t.Fatal(err)
+	}
+	sent := uint64(0)
+	for _, h := range told.Hosts {
+		if sent += h.Requests; h.Gaps > 0 && h.LeastGap < uint64(pause.Milliseconds())-1 { // times are cut to milliseconds
+			t.Errorf("%+v", h)
+		}
+	}
+	if sent != 40 || len(told.Hosts) < hosts/2 {
+		t.Errorf("%d requests were sent: %+v", sent, told)
+	}
+	if out := r.mustRun("report", "hosts", "as-one", "--most", "1"); !strings.Contains(out, "LEAST GAP") || strings.Count(out, "\n") != 2 {
+		t.Errorf("report hosts:\n%s", out)
 	}
 }
