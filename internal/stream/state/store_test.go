@@ -408,3 +408,63 @@ func TestStoreIsReadWhileWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestSnapshot: a snapshot has the state of one commit, whatever is written meanwhile, and Close waits for it.
+func TestSnapshot(t *testing.T) {
+	s := openStore(t, Options{Dir: t.TempDir(), Identity: "a", FS: vfs.NewMem()})
+	const keys, rounds = 16, 300
+	var readers errgroup.Group
+	for range 3 {
+		readers.Go(func() error {
+			for {
+				x, err := s.Snapshot()
+				if errors.Is(err, pebble.ErrClosed) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				var all []string
+				err = x.Scan([]byte("k"), []byte("l"), func(_, v []byte) (bool, error) {
+					all = append(all, string(v))
+					return true, nil
+				})
+				if err == nil && len(all) > 0 {
+					last, _, readErr := x.Get([]byte{'k', keys - 1})
+					if err = readErr; err == nil && (len(all) != keys || len(slices.Compact(append(all, string(last)))) != 1) {
+						err = fmt.Errorf("of several commits: %q and %q", all, last)
+					}
+				}
+				if err = errors.Join(err, x.Close()); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	for n := range int64(rounds) {
+		for k := range keys {
+			if err := s.Set([]byte{'k', byte(k)}, strconv.AppendInt(nil, n, 10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Commit(Marks{Input: n}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Set([]byte("k"), nil) == nil || x.Delete([]byte("k")) == nil || x.DeleteRange([]byte("k"), nil) == nil {
+		t.Error("a snapshot was changed")
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := readers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
