@@ -1,0 +1,254 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"forager/internal/frontier/queue"
+	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
+	"forager/internal/rank/linkfeature"
+	"forager/internal/web/scope"
+	"forager/internal/web/weburl"
+	"forager/schemas"
+)
+
+// Question is about a URL of a crawl.
+type Question struct {
+	// Control is the crawl's control record in force, Scope that of it.
+	Control *schemas.CrawlControl
+	Scope   *scope.Scope
+	// Shard that has the URL's host.
+	Shard uint32
+	// URL is canonical. Depth is that at which a page would find it, used if the URL is unknown.
+	URL   string
+	Depth uint32
+	Now   time.Time
+}
+
+// Path is where prioritize answers questions, next to its metrics.
+const Path = "/why"
+
+// mostLinks bounds the links of an answer, mostWords the words of a link, mostRedirects the redirects that are followed.
+const mostLinks, mostWords, mostRedirects = 20, 12, 32
+
+// question is a Question with what it is answered from.
+type question struct {
+	Question
+	now    int64
+	state  *state.Records
+	hosts  *queue.Hosts
+	answer *Answer
+}
+
+// Ask answers a question from the state of its shard in a store; without state every URL is unknown. The error is one of the
+// store, or that the state is of another version or has another form.
+func Ask(store storage.Store, of Question) (*Answer, error) {
+	name := state.ShardName{Crawl: of.Control.GetCrawl(), Shard: of.Shard}
+	q := &question{Question: of, now: of.Now.UnixMilli(), state: state.NewRecords(store, name)}
+	q.hosts = queue.NewHosts(q.state)
+	q.answer = &Answer{Crawl: name.Crawl, URL: of.URL, Shard: of.Shard, State: Unknown, Depth: of.Depth}
+	if err := q.ask(); err != nil {
+		return nil, fmt.Errorf("explain %s of crawl %s: %w", of.URL, name.Crawl, err)
+	}
+	return q.answer, nil
+}
+
+func (q *question) ask() error {
+	excludes, err := scope.NewExcludes(q.Control.GetExcludes())
+	if err != nil {
+		return err
+	}
+	if layout, ok, err := q.state.Store.Get(q.state.Keys.Kind(state.KindLayout)); err != nil || ok && !slices.Equal(layout, []byte{state.Layout}) {
+		return fmt.Errorf("the state has layout %x, this program reads %d (%w)", layout, state.Layout, err)
+	}
+	if err := q.state.LoadCounters(); err != nil {
+		return err
+	}
+	if err := q.state.LoadNames(); err != nil {
+		return err
+	}
+	e, err := q.resolve()
+	if err != nil {
+		return err
+	}
+	a, url := q.answer, q.URL
+	if n := len(a.Redirects); n > 0 {
+		url = a.Redirects[n-1]
+	}
+	if e != nil && e.State == state.Moved {
+		a.State = Elsewhere
+		return nil
+	}
+	if e != nil {
+		a.Depth = e.Depth
+	}
+	a.Decisions = rules(q.Scope, excludes, url, a.Depth)
+	if err := q.host(url); err != nil {
+		return err
+	}
+	visited := e != nil && (e.State == state.Final || e.State == state.InFlight)
+	if a.Host != nil && !visited { // of a visited one they are past
+		a.Decisions = append(a.Decisions, q.ofHost(a.Host)...)
+	}
+	if e == nil {
+		return nil
+	}
+	return q.entry(e)
+}
+
+// resolve finds the URL's entry and follows redirects; nil if it is unknown.
+func (q *question) resolve() (*state.Entry, error) {
+	e, err := q.state.SeenID(schemas.URLID(q.URL))
+	for range mostRedirects {
+		if err != nil || e == nil {
+			return nil, err
+		}
+		switch e.State {
+		case state.Alias:
+			e, err = q.state.Entry(e.Target)
+			if err == nil {
+				q.answer.Redirects = append(q.answer.Redirects, e.URL)
+			}
+			continue
+		case state.Moved:
+			q.answer.Redirects = append(q.answer.Redirects, e.Moved)
+		}
+		break
+	}
+	return e, err
+}
+
+// host reads the host of a URL, if it is known.
+func (q *question) host(url string) error {
+	name := weburl.Host(url)
+	b, ok, err := q.state.Store.Get(q.state.Keys.ID(state.KindHostName, schemas.URLID(name)))
+	if err != nil || !ok {
+		return err
+	}
+	r := storage.Reader{Rest: b}
+	number := r.U32()
+	if err := r.End(); err != nil {
+		return fmt.Errorf("number of host %q: %w", name, err)
+	}
+	h, err := q.hosts.ReadHost(number)
+	if err != nil {
+		return err
+	}
+	q.answer.Host = &Host{
+		Name: name, Requests: h.Dispatched, Cap: uint64(q.Control.GetScope().GetHostCap()), NotBefore: h.NotBefore, FailingSince: h.FailingSince,
+		GivenUp: h.FailingSince > 0 && h.FailedAt-h.FailingSince >= schemas.HostPatience(q.Control).Milliseconds(),
+	}
+	return nil
+}
+
+// entry describes a URL that is known.
+func (q *question) entry(e *state.Entry) error {
+	a := q.answer
+	a.Attempts, a.Tries = e.Attempt, e.Tries
+	if e.Attempt > 0 {
+		a.Dispatch = &Dispatch{Tier: e.Facts.Tier, Score: e.Facts.Score, Ordinal: e.Facts.Ordinal}
+		for _, x := range []struct {
+			number uint32
+			name   *string
+		}{{e.Facts.Policy, &a.Dispatch.Policy}, {e.Facts.Model, &a.Dispatch.Model}} {
+			name, err := q.state.NameOf(x.number)
+			if err != nil {
+				return err
+			}
+			*x.name = name
+		}
+	}
+	switch e.State {
+	case state.Queued:
+		a.State = Queued
+		if err := q.places(e); err != nil {
+			return err
+		}
+	case state.Waiting:
+		a.State, a.NextTry = Waiting, e.NotBefore
+		a.Decisions = append(a.Decisions, Decision{"tries", false, fmt.Sprintf("try %d failed; the next one is at %s", e.Tries, clock(e.NotBefore)), "time alone"})
+	case state.InFlight:
+		a.State = InFlight
+	case state.Excluded:
+		a.State = Excluded
+	case state.Final:
+		a.State, a.Outcome = Final, schemas.OutcomeName(e.Outcome)
+		if e.Outcome == schemas.Outcome_OUTCOME_DELIVERED {
+			a.Relevance = &e.Raw
+		}
+		a.Decisions = append(a.Decisions, ofOutcome(e))
+	}
+	return q.links(e)
+}
+
+// links describes the first pages that link to the entry.
+func (q *question) links(e *state.Entry) error {
+	links, best := slices.Clone(e.Links), uint64(0)
+	if len(e.Places) > 0 && e.Places[0].In {
+		best = e.Places[0].Via
+	}
+	if e.More {
+		from := slices.Clone(q.state.Keys.U64(state.KindLink, e.Ordinal))
+		err := q.state.Store.Scan(from, state.After(from), func(key, value []byte) (bool, error) {
+			_, l, err := q.state.ReadLink(key, value)
+			links = append(links, l)
+			return len(links) <= mostLinks, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for i := range links {
+		if len(q.answer.Links) == mostLinks {
+			q.answer.MoreLinks = true
+			break
+		}
+		l, err := q.link(&links[i])
+		if err != nil {
+			return err
+		}
+		l.Best = best > 0 && links[i].Page == best
+		q.answer.Links = append(q.answer.Links, l)
+	}
+	return nil
+}
+
+func (q *question) link(l *state.Link) (x Link, err error) {
+	p, ok, err := state.ReadPage(q.state.Store.Get, &q.state.Keys, l.Page)
+	if err != nil {
+		return x, err
+	}
+	if !ok {
+		return x, state.MissingPage(l)
+	}
+	if l.Alias > 0 {
+		named, err := q.state.Entry(l.Alias)
+		if err != nil {
+			return x, err
+		}
+		x.Named = named.URL
+	}
+	if x.From, x.Relevance = p.URL, p.Raw; p.Seeds || l.Backlink() {
+		return x, nil
+	}
+	t, err := state.ReadTable(q.state.Store.Get, &q.state.Keys, p)
+	if err != nil {
+		return x, err
+	}
+	x.Words = Words(t, &schemas.Link{FirstLeaf: l.First, LastLeaf: l.Last})
+	return x, nil
+}
+
+// Words returns the first words of a link's text by the leaf table of its page.
+func Words(t *linkfeature.Table, l *schemas.Link) string {
+	var words []string
+	for term := range t.Tokens(l, 0) {
+		if words = append(words, string(t.Term(term))); len(words) == mostWords {
+			break
+		}
+	}
+	return strings.Join(words, " ")
+}
