@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"strconv"
 	"time"
 
 	"forager/internal/frontier"
 	"forager/internal/frontier/state"
+	"forager/internal/frontier/why"
 	"forager/internal/platform/disk"
 	"forager/internal/platform/stagemain"
 	"forager/internal/rank/apprentice"
@@ -44,7 +46,9 @@ func newLogic(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error)
 		book: book, library: newLibrary(env.Objects.Get, readModel, book.notify, env.Log), partitions: partitions,
 		retryDelay: conf.RetryDelay, rescoreBatch: conf.RescoreBatch, disk: space, memory: newMemory(conf.FrontierBytes), log: env.Log,
 	}
+	explain := newExplainer(book, partitions, env.Objects.Get, conf.Metrics)
 	return &stagemain.Logic{
+		Serve: map[string]http.Handler{"GET " + why.Path: explain},
 		Follow: map[string]func(stream.Record) error{
 			schemas.TopicCrawlControl: book.control, schemas.TopicModelPublished: book.model, schemas.TopicHubRanked: book.hub,
 			schemas.TopicCrawlStatus: book.status,
@@ -56,6 +60,7 @@ func newLogic(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error)
 			Open: func(partition int, epoch uint64, kv *stateful.Store) (stateful.Processor, error) {
 				s := s
 				s.parked = kv.Parked()
+				explain.opened(partition, kv)
 				return s.open(partition, epoch, kv)
 			},
 		}),

@@ -20,6 +20,7 @@ func TestCrawls(t *testing.T) {
 		test func(*testing.T, *demo.Ground)
 	}{
 		{"two crawls and their models", r.twoCrawls},
+		{"explained", r.explained},
 		{"four shards", r.fourShards},
 		{"three shards are operated", r.threeShards},
 		{"judged again", r.judgedAnew},

@@ -41,6 +41,7 @@ type Commands struct {
 	Retrain    model.RetrainCommand    `cmd:"" help:"Train a crawl's apprentice again from the topics or the archive."`
 	ServeWeb   data.ServeWebCommand    `cmd:"" help:"Serve a WARC file as a web, behind an HTTP proxy."`
 	Verify     data.VerifyCommand      `cmd:"" help:"Audit a crawl from outside the stages."`
+	Why        data.WhyCommand         `cmd:"" help:"Explain what became of a URL in a crawl, or would become of it."`
 	Demo       demo.Command            `cmd:"" help:"Crawl a web twice, soft focus and apprentice, and report both."`
 	Completion completionCommand       `cmd:"" help:"Completion of commands and names for a shell."`
 	Complete   completeCommand         `cmd:"" hidden:""`

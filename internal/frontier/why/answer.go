@@ -49,9 +49,9 @@ type Answer struct {
 	// Places has one element a policy, while it is queued.
 	Places []Place `json:"places,omitempty"`
 	// Links are pages that link to it, in the order in which they were found, until it has its outcome; MoreLinks: there are others.
-	Links     []Link `json:"links,omitempty"`
-	MoreLinks bool   `json:"more_links,omitempty"`
-	Host      *Host  `json:"host,omitempty"`
+	Links     []Link  `json:"links,omitempty"`
+	MoreLinks bool    `json:"more_links,omitempty"`
+	Host      *Server `json:"host,omitempty"`
 	// Decisions in the order in which they are taken. The first that is not Passed decides.
 	Decisions []Decision `json:"decisions"`
 }
@@ -94,8 +94,8 @@ type Link struct {
 	Best bool `json:"best,omitempty"`
 }
 
-// Host is that of the URL.
-type Host struct {
+// Server is the host of the URL.
+type Server struct {
 	Name string `json:"name"`
 	// Requests that count for the cap of a host; Cap is 0 without one.
 	Requests uint64 `json:"requests"`

@@ -43,7 +43,7 @@ func rules(sc *scope.Scope, excludes *scope.Excludes, url string, depth uint32) 
 }
 
 // ofHost are the decisions that follow from the host.
-func (q *question) ofHost(h *Host) (all []Decision) {
+func (q *question) ofHost(h *Server) (all []Decision) {
 	capped := Decision{Rule: "host-cap", Passed: true, Reason: "requests to a host are not limited"}
 	if h.Cap > 0 {
 		capped.Passed = h.Requests < h.Cap

@@ -137,7 +137,7 @@ func (q *question) host(url string) error {
 	if err != nil {
 		return err
 	}
-	q.answer.Host = &Host{
+	q.answer.Host = &Server{
 		Name: name, Requests: h.Dispatched, Cap: uint64(q.Control.GetScope().GetHostCap()), NotBefore: h.NotBefore, FailingSince: h.FailingSince,
 		GivenUp: h.FailingSince > 0 && h.FailedAt-h.FailingSince >= schemas.HostPatience(q.Control).Milliseconds(),
 	}

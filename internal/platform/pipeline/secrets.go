@@ -96,6 +96,14 @@ func Loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
+// StateDir returns the folder of the state of a stage.
+func (c *Config) StateDir(stage string) string { return filepath.Join(c.Data, "state", stage) }
+
+// AddressFile is a file in the state folder of a stage with the address at which a replica answers questions, and its token.
+func AddressFile(stateDir string, replica int) string {
+	return filepath.Join(stateDir, fmt.Sprint("address-", replica))
+}
+
 // SecretsDir returns the folder of generated passwords.
 func (c *Config) SecretsDir() string { return filepath.Join(c.Data, "secrets") }
 

@@ -3,6 +3,7 @@ package stagemain
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -34,6 +35,8 @@ type Logic struct {
 	Follow map[string]func(stream.Record) error
 	// Metrics are registered.
 	Metrics []prometheus.Collector
+	// Serve has what the stage serves next to its metrics, by pattern (Env.serve); nil = nothing.
+	Serve map[string]http.Handler
 	// Run handles the inputs: Stateless, Stateful, Batched or Unordered.
 	Run Runner
 	// Close is called at the end; nil = nothing.
@@ -108,6 +111,13 @@ func (s Stage) Run(ctx context.Context, env *Env) error {
 		if err := e.Metrics.Register(c); err != nil {
 			return fmt.Errorf("metrics: %w", err)
 		}
+	}
+	if len(logic.Serve) > 0 {
+		stop, err := e.serve(ctx, logic.Serve)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	if len(logic.Follow) != len(s.Follows) {
 		return fmt.Errorf("%s follows %d topics and declares %d", s.Name, len(logic.Follow), len(s.Follows))

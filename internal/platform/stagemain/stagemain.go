@@ -8,9 +8,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"syscall"
 
@@ -33,6 +33,8 @@ type Env struct {
 	Log *slog.Logger
 	// Metrics is served at the configured address, under /metrics.
 	Metrics *prometheus.Registry
+	// Handle adds a handler to the address of the metrics; nil = there is none.
+	Handle func(pattern string, h http.Handler)
 	// StateDir is the stage's state directory, shared by its replicas on this machine. It may not
 	// exist yet.
 	StateDir string
@@ -128,7 +130,7 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 		Config: cfg, Stage: stage, Replica: replica,
 		Log:      cfg.Log(stderr).With("stage", stage, "replica", replica),
 		Metrics:  process.NewRegistry(),
-		StateDir: filepath.Join(cfg.Data, "state", stage),
+		StateDir: cfg.StateDir(stage),
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: "info",
 		Help: "1; its labels say which stage this process is.", ConstLabels: prometheus.Labels{"stage": stage, "replica": strconv.Itoa(replica)}})
@@ -140,7 +142,8 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 	if settings.Metrics, err = metricsAddr(settings.Metrics, stage, replica); err != nil {
 		return err
 	}
-	stop, err := process.Start(ctx, settings, env.Metrics, env.Log, handleProbes)
+	serveMore := func(mux *http.ServeMux, _ prometheus.Gatherer) { env.Handle = mux.Handle }
+	stop, err := process.Start(ctx, settings, env.Metrics, env.Log, handleProbes, serveMore)
 	if err != nil {
 		return fmt.Errorf("stages.%s.%w", stage, err)
 	}

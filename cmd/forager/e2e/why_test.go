@@ -1,0 +1,303 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/cmd/forager/demo"
+	"forager/cmd/internal/cli"
+	"forager/cmd/internal/crawls"
+	"forager/internal/frontier/why"
+	"forager/internal/operate"
+	"forager/internal/platform/analytics"
+	"forager/internal/stream"
+	"forager/internal/web/scope"
+	"forager/internal/web/weburl"
+	"forager/schemas"
+)
+
+// excludedEnd is the end of the URLs that the crawl excludes.
+const excludedEnd = "7.html"
+
+// history is what the topics say of a crawl of one shard, by brute force.
+type history struct {
+	ctl *schemas.CrawlControl
+	// links by page, "" for seeds, to the URLs that it links to; linkers the other way round.
+	links, linkers map[string]map[string]bool
+	// depth of the URLs that were taken up, or could have been had their host not been full.
+	depth map[string]uint32
+	// final are outcomes and redirects of URLs by their last verdicts, relevance that of delivered ones.
+	final     map[string]*schemas.LinkFound
+	requested map[string]int // by URL
+	hosts     map[string]int // requests that count for the cap
+}
+
+// historyOf reads the topics.
+func (r *rig) historyOf(t *testing.T, ctl *schemas.CrawlControl) *history {
+	t.Helper()
+	h := &history{
+		ctl: ctl, links: make(map[string]map[string]bool), linkers: make(map[string]map[string]bool), depth: make(map[string]uint32),
+		final: make(map[string]*schemas.LinkFound), requested: make(map[string]int), hosts: make(map[string]int),
+	}
+	sc, err := scope.New(ctl.GetScope(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.all(t, schemas.TopicFetchRequested, func(rec stream.Record) {
+		m := new(schemas.FetchRequest)
+		if rec.Headers[schemas.HeaderCrawl] == ctl.GetCrawl() && proto.Unmarshal(rec.Value, m) == nil && !m.GetMarker() {
+			h.requested[m.GetUrl()]++
+			h.hosts[m.GetHost()]++
+		}
+	})
+	r.all(t, schemas.TopicLinkFound, func(rec stream.Record) {
+		m := new(schemas.LinkFound)
+		if rec.Headers[schemas.HeaderCrawl] != ctl.GetCrawl() || proto.Unmarshal(rec.Value, m) != nil {
+			return
+		}
+		u, depth := m.GetUrl(), uint32(0)
+		if m.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
+			u = ""
+		} else {
+			h.final[u] = m
+			if schemas.Deferred(m.GetOutcome()) {
+				h.hosts[weburl.Host(u)]--
+			}
+			depth = h.depth[u] + 1
+		}
+		if m.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
+			if to := m.GetRedirect(); sc.Check(to, h.depth[u]) == "" {
+				h.reach(to, h.depth[u])
+			}
+		}
+		for _, l := range m.GetLinks() {
+			v := l.GetUrl()
+			if v == u {
+				continue
+			}
+			for _, x := range []struct {
+				of       map[string]map[string]bool
+				from, to string
+			}{{h.links, u, v}, {h.linkers, v, u}} {
+				if x.of[x.from] == nil {
+					x.of[x.from] = make(map[string]bool)
+				}
+				x.of[x.from][x.to] = true
+			}
+			if sc.Check(v, depth) == "" {
+				h.reach(h.resolved(v), depth)
+			}
+		}
+	})
+	return h
+}
+
+// reach notes that a URL was found at a depth.
+func (h *history) reach(url string, depth uint32) {
+	if now, known := h.depth[url]; (!known || depth < now) && h.final[url] == nil {
+		h.depth[url] = depth
+	}
+}
+
+// resolved follows the redirects so far.
+func (h *history) resolved(url string) string {
+	for range 10 {
+		if m := h.final[url]; m.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
+			url = m.GetRedirect()
+		}
+	}
+	return url
+}
+
+// check compares an explanation with the history, and returns what the URL is.
+func (h *history) check(e *operate.Explanation) (kind string, err error) {
+	rule := ""
+	if d := e.Deciding(); d != nil {
+		rule = d.Rule
+	}
+	url := e.URL
+	for range e.Redirects {
+		m := h.final[url]
+		if m.GetOutcome() != schemas.Outcome_OUTCOME_REDIRECTED {
+			return "", errors.New("it does not redirect")
+		}
+		url = m.GetRedirect()
+	}
+	if n := len(e.Redirects); n > 0 && e.Redirects[n-1] != url {
+		return "", fmt.Errorf("it redirects to %s", url)
+	}
+	excluded := strings.HasSuffix(url, excludedEnd)
+	_, known := h.depth[url]
+	m := h.final[url]
+	kind = string(e.State)
+	switch {
+	case m != nil && !schemas.Deferred(m.GetOutcome()):
+		if e.State != why.Final || e.Outcome != schemas.OutcomeName(m.GetOutcome()) || e.Attempts != uint32(h.requested[url]) {
+			return kind, fmt.Errorf("it has the outcome %s after %d requests", m.GetOutcome(), h.requested[url])
+		}
+		if d := m.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED; d != (e.Relevance != nil) || d && *e.Relevance != m.GetJudgement().GetRaw() {
+			return kind, fmt.Errorf("its relevance is %v", m.GetJudgement().GetRaw())
+		}
+	case known && e.State == why.Unknown:
+		if limit := int(h.ctl.GetScope().GetHostCap()); rule != "host-cap" && (!excluded || rule != "exclude") || h.hosts[weburl.Host(url)] < limit {
+			return kind, fmt.Errorf("it was linked to and its host had %d requests", h.hosts[weburl.Host(url)])
+		}
+		kind = "refused: " + rule
+	case known && excluded:
+		if e.State != why.Excluded || rule != "exclude" {
+			return kind, errors.New("it is excluded")
+		}
+	case known:
+		if e.State != why.Queued || e.Depth != h.depth[url] || rule != "host-cap" && rule != why.RuleCrawl {
+			return kind, fmt.Errorf("it is queued, at depth %d", h.depth[url])
+		}
+		if rule == "host-cap" != (h.hosts[weburl.Host(url)] >= int(h.ctl.GetScope().GetHostCap())) {
+			return kind, fmt.Errorf("its host had %d requests", h.hosts[weburl.Host(url)])
+		}
+		if len(e.Places) != 1 || !e.Places[0].In || len(e.Links) == 0 {
+			return kind, errors.New("it has a place")
+		}
+		for _, l := range e.Links {
+			if named := l.Named; named == "" && !h.links[l.From][url] || named != "" && !h.links[l.From][named] {
+				return kind, fmt.Errorf("%s does not link to it", l.From)
+			}
+		}
+	case e.State != why.Unknown:
+		return kind, errors.New("it is not known")
+	case h.linkers[url] != nil:
+		if e.Missing != "" { // the depth at which it was found is not known
+			return kind, nil
+		}
+		if rule == why.RuleCrawl || rule == "" || excluded != (rule == "exclude") {
+			return kind, errors.New("a rule refused it")
+		}
+		kind = "refused: " + rule
+	}
+	return kind, nil
+}
+
+// checkPath checks that a path leads from a seed along links.
+func (h *history) checkPath(e *operate.Explanation) error {
+	if e.Missing != "" {
+		return fmt.Errorf("missing: %s", e.Missing)
+	}
+	if e.State == why.Unknown {
+		if found := h.linkers[e.URL]; len(e.FoundOn) != min(len(found), 20) {
+			return fmt.Errorf("%d pages link to it, found on %q", len(found), e.FoundOn)
+		}
+		for _, u := range e.FoundOn {
+			if !h.linkers[e.URL][u] {
+				return fmt.Errorf("%s does not link to it", u)
+			}
+		}
+		if len(e.FoundOn) == 0 {
+			return nil
+		}
+	}
+	if len(e.Path) == 0 || !h.links[""][e.Path[0].URL] && !h.redirected("", e.Path[0].URL) {
+		return errors.New("the path does not begin with a seed")
+	}
+	for i := range e.Path[1:] {
+		if u, v := e.Path[i].URL, e.Path[i+1].URL; !h.links[u][v] && !h.redirected(u, v) {
+			return fmt.Errorf("%s does not link to %s", u, v)
+		}
+	}
+	return nil
+}
+
+// redirected reports whether a page links to a URL that redirects to v.
+func (h *history) redirected(u, v string) bool {
+	for w := range h.links[u] {
+		for range 10 {
+			m := h.final[w]
+			if m.GetOutcome() != schemas.Outcome_OUTCOME_REDIRECTED {
+				break
+			}
+			if w = m.GetRedirect(); w == v {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// explained asks about URLs of a crawl, and compares the answers with what the topics say.
+func (r *rig) explained(t *testing.T, g *demo.Ground) {
+	c := r.crawl(g, "why", "soft-focus", 250, func(c *schemas.CrawlControl) {
+		c.Scope = &schemas.Scope{MaxDepth: 3, HostCap: 25}
+		c.Excludes = &schemas.Excludes{Urls: []string{excludedEnd + "$"}}
+	})
+	r.begin(c)
+	r.until("why", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
+	ask := operate.Explainer{Topics: r.books, Config: r.cfg}
+	for _, u := range g.Seeds {
+		if e, err := ask.Why(r.s, "why", u); err != nil || e.State == why.Unknown {
+			t.Errorf("while it runs: %+v, %v", e, err)
+		}
+	}
+	r.until("why", "finished", time.Minute, finished)
+	if err := crawls.Settle(r.s, r.books, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	h := r.historyOf(t, c.Control)
+	db, err := analytics.Open(r.cfg.ClickHouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	urls := slices.Sorted(maps.Keys(h.linkers))
+	for u := range h.final {
+		urls = append(urls, u)
+	}
+	for i := range 100 {
+		urls = append(urls, fmt.Sprintf("%snone/%d", g.Seeds[i%len(g.Seeds)], i))
+	}
+	step := max(1, len(urls)/1000)
+	kinds := make(map[string]int)
+	began := time.Now()
+	for i := 0; i < len(urls); i += step {
+		withPath := i/step%4 == 0
+		if ask.DB = nil; withPath {
+			ask.DB = db
+		}
+		e, err := ask.Why(r.s, "why", urls[i])
+		kind := ""
+		if err == nil {
+			kind, err = h.check(e)
+			kinds[kind]++
+		}
+		if err == nil && withPath {
+			err = h.checkPath(e)
+		}
+		if err != nil {
+			t.Errorf("%s: %v; explained: %+v", urls[i], err, e)
+		}
+	}
+	t.Logf("%d of %d URLs in %s: %v", (len(urls)+step-1)/step, len(urls), time.Since(began), kinds)
+	for _, kind := range []string{"final", "queued", "excluded", "unknown", "refused: depth", "refused: host-cap"} {
+		if kinds[kind] == 0 {
+			t.Errorf("no URL is %s", kind)
+		}
+	}
+	out := r.mustRun("why", strings.ToUpper(g.Seeds[0][:7])+g.Seeds[0][7:], "--crawl", "why")
+	for _, want := range []string{g.Seeds[0], "PATH FROM A SEED (depth 0)", "requested", "judgement"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("why lacks %q:\n%s", want, out)
+		}
+	}
+	var e operate.Explanation
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "why", "http://none.test/", "--crawl", "why")), &e); err != nil || e.State != why.Unknown || !strings.Contains(e.Sentence, "no page that was fetched so far links to it") {
+		t.Errorf("%v: %+v", err, e)
+	}
+	r.fails(t, cli.ExitFailure, []string{"why", g.Seeds[0], "--crawl", "none"}, `no crawl "none"`)
+	r.fails(t, cli.ExitFailure, []string{"why", "mailto:a@b", "--crawl", "why"}, "no URL that can be crawled")
+	r.fails(t, cli.ExitFailure, []string{"why", g.Seeds[0], "--crawl", "why", "--at", "127.0.0.1:1"}, "does not answer", "forager up")
+}

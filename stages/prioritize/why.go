@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/frontier/why"
+	"forager/internal/platform/pipeline"
+	"forager/internal/stream"
+	"forager/internal/stream/state"
+	"forager/internal/web/scope"
+	"forager/internal/web/weburl"
+	"forager/schemas"
+)
+
+// explainer answers questions about URLs from snapshots of the stores of the process's partitions, so that no step waits for an
+// answer. It is safe for concurrent use.
+type explainer struct {
+	book       *book
+	partitions int
+	// get reads an object.
+	get func(ctx context.Context, key string) ([]byte, error)
+	// local: the address of the endpoint is on the loopback interface.
+	local bool
+	// busy has a value for each question that is being answered.
+	busy chan struct{}
+
+	mu     sync.Mutex
+	stores map[int]snapshots // by partition, as of its last start
+	// list is the URL list that was used last, of object listKey.
+	listKey string
+	list    *scope.List
+}
+
+// snapshots is a store; *stateful.Store implements it.
+type snapshots interface {
+	Snapshot() (*state.Snapshot, error)
+}
+
+const (
+	// mostQuestions are answered at once.
+	mostQuestions = 2
+	// answerWithin is the longest time for an answer, most of which is for a URL list.
+	answerWithin = 20 * time.Second
+)
+
+func newExplainer(book *book, partitions int, get func(context.Context, string) ([]byte, error), address string) *explainer {
+	host, _, err := net.SplitHostPort(address)
+	return &explainer{
+		book: book, partitions: partitions, get: get, local: address == "" || err == nil && pipeline.Loopback(host),
+		busy: make(chan struct{}, mostQuestions), stores: make(map[int]snapshots),
+	}
+}
+
+// opened notes the store of a partition.
+func (x *explainer) opened(partition int, store snapshots) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stores[partition] = store
+}
+
+// problem is an error with a status of HTTP.
+type problem struct {
+	status int
+	error
+}
+
+// ServeHTTP answers a GET with the parameters crawl, url and depth: 200 with a why.Answer as JSON, 404 if the process does not have the
+// shard, 503 if it has not taken the crawl up yet.
+func (x *explainer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
+	defer cancel()
+	answer, err := x.answer(ctx, r)
+	var b []byte
+	if err == nil {
+		b, err = json.Marshal(answer)
+	}
+	if err != nil {
+		status := http.StatusInternalServerError
+		var p problem
+		if errors.As(err, &p) {
+			status = p.status
+		}
+		http.Error(w, err.Error(), status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(b) // the client may have gone
+}
+
+func (x *explainer) answer(ctx context.Context, r *http.Request) (*why.Answer, error) {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	if x.local && !pipeline.Loopback(host) { // a page of the web whose name was made to lead here
+		return nil, problem{http.StatusMisdirectedRequest, errors.New("the server does not have this name")}
+	}
+	crawl := r.FormValue("crawl")
+	u, err := weburl.Parse(r.FormValue("url"))
+	if err != nil {
+		return nil, problem{http.StatusBadRequest, err}
+	}
+	depth, err := strconv.ParseUint(r.FormValue("depth"), 10, 32)
+	if err != nil {
+		return nil, problem{http.StatusBadRequest, fmt.Errorf("depth: %w", err)}
+	}
+	select {
+	case x.busy <- struct{}{}:
+		defer func() { <-x.busy }()
+	case <-ctx.Done():
+		return nil, problem{http.StatusServiceUnavailable, errors.New("others are being answered")}
+	}
+	ctl, _ := x.book.look(crawl)
+	if ctl == nil || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED {
+		return nil, problem{http.StatusNotFound, fmt.Errorf("no crawl %q", crawl)}
+	}
+	shard := schemas.ShardOf(weburl.Host(u.String()), schemas.ShardsOf(ctl))
+	partition := stream.PartitionOf([]byte(schemas.ShardKey(crawl, shard)), x.partitions)
+	x.mu.Lock()
+	store := x.stores[partition]
+	x.mu.Unlock()
+	elsewhere := problem{http.StatusNotFound, fmt.Errorf("this process does not have partition %d of %s, with shard %d of %s", partition, schemas.TopicLinkFound, shard, crawl)}
+	if store == nil {
+		return nil, elsewhere
+	}
+	view, err := store.Snapshot()
+	if errors.Is(err, state.ErrClosed) {
+		return nil, elsewhere
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer view.Close()
+	q := why.Question{Shard: shard, URL: u.String(), Depth: uint32(depth), Now: time.Now()}
+	if q.Control, err = controlIn(view, unit(crawl, shard)); err != nil {
+		return nil, err
+	}
+	if q.Scope, err = x.scope(ctx, q.Control.GetScope()); err != nil {
+		return nil, err
+	}
+	return why.Ask(view, q)
+}
+
+// controlIn reads the control record under which a shard was configured last.
+func controlIn(view *state.Snapshot, unit string) (*schemas.CrawlControl, error) {
+	b, ok, err := view.Get(controlKey(unit))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, problem{http.StatusServiceUnavailable, errors.New("prioritize has not taken the crawl up yet (forager crawl status names what it waits for)")}
+	}
+	ctl := new(schemas.CrawlControl)
+	return ctl, proto.Unmarshal(b, ctl)
+}
+
+// scope returns the scope of a crawl; its URL list is read when it is needed first.
+func (x *explainer) scope(ctx context.Context, s *schemas.Scope) (*scope.Scope, error) {
+	key := s.GetUrlList()
+	if key == "" {
+		return scope.New(s, nil)
+	}
+	x.mu.Lock()
+	list := x.list
+	if x.listKey != key {
+		list = nil
+	}
+	x.mu.Unlock()
+	if list == nil {
+		b, err := x.get(ctx, key)
+		if err != nil {
+			return nil, problem{http.StatusServiceUnavailable, fmt.Errorf("the crawl's URL list: %w", err)}
+		}
+		if list, err = scope.ReadList(bytes.NewReader(b)); err != nil {
+			return nil, err
+		}
+		x.mu.Lock()
+		x.listKey, x.list = key, list
+		x.mu.Unlock()
+	}
+	return scope.New(s, list)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/frontier/why"
+	"forager/internal/stream"
+	"forager/internal/stream/state"
+	"forager/internal/stream/stateful"
+	"forager/schemas"
+)
+
+// TestExplainer asks for URLs of a crawl in a store while the crawl is under way.
+func TestExplainer(t *testing.T) {
+	store, err := stateful.OpenStore(state.Options{Dir: "state", Identity: "test", FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctl := crawlOf("c")
+	ctl.Scope = &schemas.Scope{UrlList: "lists/c"}
+	b, reads := newBook(), 0
+	get := func(context.Context, string) ([]byte, error) {
+		if reads++; reads == 1 {
+			return nil, errors.New("the store is away")
+		}
+		return []byte(page + "1\n" + page + "2\n"), nil
+	}
+	x := newExplainer(b, 1, get, "")
+	ask := func(crawl, u, host string) (int, *why.Answer) {
+		t.Helper()
+		r := httptest.NewRequest(http.MethodGet, why.Path+"?"+url.Values{"crawl": {crawl}, "url": {u}, "depth": {"1"}}.Encode(), nil)
+		w := httptest.NewRecorder()
+		r.Host = host
+		x.ServeHTTP(w, r)
+		a := new(why.Answer)
+		if w.Code == http.StatusOK {
+			if err := json.Unmarshal(w.Body.Bytes(), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return w.Code, a
+	}
+	status := func(what string, want int, crawl, u, host string) {
+		t.Helper()
+		if got, _ := ask(crawl, u, host); got != want {
+			t.Errorf("%s: status %d, want %d", what, got, want)
+		}
+	}
+	const local = "localhost:1"
+	status("no such crawl", 404, "c", page+"1", local)
+	value, err := proto.Marshal(ctl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.control(stream.Record{Key: []byte("c"), Value: value}); err != nil {
+		t.Fatal(err)
+	}
+	status("no partition", 404, "c", page+"1", local)
+	x.opened(0, store)
+	status("not taken up", 503, "c", page+"1", local)
+
+	p, err := settings{book: b, library: newLibrary(func(context.Context, string) ([]byte, error) {
+		return []byte(page + "1\n" + page + "2\n"), nil
+	}, nil, b.notify, slog.New(slog.DiscardHandler)), partitions: 1, disk: roomy, log: slog.New(slog.DiscardHandler)}.open(0, 1, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); p.crawls["c"].shard == nil; time.Sleep(time.Millisecond) {
+		if _, err := p.Step(t.Context(), stateful.Work{Now: time.Now()}); err != nil || time.Now().After(deadline) {
+			t.Fatalf("the crawl is not ready: %v", err)
+		}
+	}
+	if _, err := p.crawls["c"].shard.Apply(seedsOf("c", page+"1"), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first commit is then written
+		if err := store.Commit(state.Marks{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status("its list cannot be read", 503, "c", page+"1", local)
+	if code, a := ask("c", page+"1", local); code != 200 || a.State != why.Queued {
+		t.Errorf("a seed: %d, %+v", code, a)
+	}
+	if code, a := ask("c", page+"3", local); code != 200 || a.State != why.Unknown || a.Deciding() == nil || a.Deciding().Rule != "scope" {
+		t.Errorf("out of the list: %d, %+v", code, a)
+	}
+	if reads != 2 {
+		t.Errorf("the list was read %d times", reads)
+	}
+	status("no URL", 400, "c", "mailto:a@b", local)
+	status("a name of another site", 421, "c", page+"1", "evil.example")
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	status("the partition has moved", 404, "c", page+"1", local)
+}
