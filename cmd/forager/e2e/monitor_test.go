@@ -16,7 +16,9 @@ import (
 	"unicode"
 
 	"forager/cmd/internal/cli"
+	"forager/internal/frontier/why"
 	"forager/internal/monitor/view"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/schemas"
 )
@@ -205,6 +207,13 @@ func readDone(t *testing.T, r *rig, o *operator) {
 	}
 	links := 0
 	for _, p := range pages[:5] {
+		address := url.QueryEscape(p.URL)
+		if e := ask[operate.Explanation](o, "/api/v1/crawls/done/why?url="+address); e.State != why.Final || len(e.Path) == 0 || e.Path[len(e.Path)-1].URL != p.URL {
+			t.Errorf("%s is explained by %+v", p.URL, e)
+		}
+		if _, _, body := o.do("GET", "/crawls/done/page?url="+address, "", ""); !strings.Contains(body, "It has its outcome: delivered") || !strings.Contains(body, "Path from a seed") {
+			t.Errorf("the view of %s does not explain it", p.URL)
+		}
 		if one := ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?url="+url.QueryEscape(p.URL)).Items; len(one) == 0 || one[0].URL != p.URL {
 			t.Errorf("%s is %+v", p.URL, one)
 		}

@@ -131,6 +131,11 @@ type ofLinks struct {
 	URL string `query:"url" required:"true" maxLength:"4096" doc:"The page whose links are wanted."`
 }
 
+type ofURL struct {
+	One
+	URL string `query:"url" required:"true" maxLength:"4096" doc:"Of the crawl or not."`
+}
+
 func reads(a huma.API, s *view.Source) {
 	huma.Register(a, huma.Operation{OperationID: "list-crawls", Method: http.MethodGet, Path: "/api/v1/crawls", Summary: "Crawls with their states"},
 		func(_ context.Context, in *Part) (*list[*view.Crawl], error) {
@@ -167,6 +172,14 @@ func reads(a huma.API, s *view.Source) {
 			all, err := s.TopicsOf(ctx, in.Crawl)
 			return all[min(skip, len(all)):min(skip+most, len(all))], err
 		}, crawl)
+	huma.Register(a, huma.Operation{OperationID: "get-why", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}/why", Summary: "Why a URL was fetched, waits or was refused"},
+		func(ctx context.Context, in *ofURL) (*struct{ Body *operate.Explanation }, error) {
+			e, err := s.Why(ctx, in.Crawl, in.URL)
+			if err != nil {
+				return nil, Problem(err)
+			}
+			return &struct{ Body *operate.Explanation }{e}, nil
+		})
 	asked(a, s, "list-models", "/api/v1/crawls/{crawl}/models", "Models of a crawl, the newest first",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.MadeModel, error) {
 			return s.DB.MadeModels(ctx, in.Crawl, skip, most)

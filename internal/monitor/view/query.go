@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 )
 
@@ -23,6 +24,13 @@ const (
 
 // errEnough ends the reading of a result.
 var errEnough = errors.New("enough rows")
+
+// Why explains what became of a URL in a crawl, or would become of it; the texts are as they are on the web.
+func (s *Source) Why(ctx context.Context, crawl, url string) (*operate.Explanation, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*askWithin)
+	defer cancel()
+	return operate.Explainer{Topics: s.Topics, Config: s.Config, DB: s.DB}.Why(ctx, crawl, url)
+}
 
 // Query runs a statement that reads, for at most ten seconds, and returns its first rows.
 func (s *Source) Query(ctx context.Context, sql string) (*Rows, error) {

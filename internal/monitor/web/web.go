@@ -113,6 +113,9 @@ type content struct {
 	Rows              *view.Rows
 	// Change is what a form has changed, or would change.
 	Change *operate.Change
+	// Why explains a URL; Unexplained is why it does not.
+	Why         *operate.Explanation
+	Unexplained string
 	// Query has the parameters of the request.
 	Query url.Values
 	SQL   string
@@ -273,6 +276,9 @@ func (x site) showPage(w http.ResponseWriter, r *http.Request, status int, c *co
 	if err != nil {
 		fail(w, c, err)
 		return
+	}
+	if c.Why, err = x.Why(r.Context(), c.Crawl.Crawl, address); err != nil {
+		c.Unexplained = err.Error()
 	}
 	show(w, status, c)
 }
