@@ -12,6 +12,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"forager/internal/stream"
+	"forager/internal/stream/metrics"
 )
 
 // commitPause is the longest delay of a commit after the acknowledgement. A longer one saves
@@ -34,6 +35,7 @@ type Claim struct {
 	client *Client
 	opened sync.Once
 	lag    prometheus.Gauge
+	age    *metrics.Age
 	mu     sync.Mutex
 	end    int64 // after the last record of the partition, as of the last fetch
 	next   int64 // everything below is completed
@@ -49,8 +51,15 @@ func (cl *Claim) Progress(end, next int64) {
 	}
 	if next >= 0 {
 		cl.next = next
+		cl.age.Done(next)
 	}
 	cl.lag.Set(float64(max(0, cl.end-cl.next)))
+}
+
+// Fetched notes what was read, before any of it is completed.
+func (cl *Claim) Fetched(ch Chunk) {
+	cl.age.Read(len(ch.Records), func(i int) (int64, time.Time) { return ch.Records[i].Offset, ch.Records[i].Time })
+	cl.Progress(ch.End, -1)
 }
 
 // Source is the partition from Offset on, without end.
@@ -264,7 +273,10 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 func (c *Client) runClaim(ctx context.Context, g *Generation, topic string, partition int, run func(context.Context, *Claim) error) error {
 	cl, err := c.newClaim(ctx, g, topic, partition)
 	if err == nil {
+		cl.age = c.Metrics.Ages.Of(topic, partition)
+		cl.age.Done(cl.Offset)
 		err = run(ctx, cl)
+		cl.age.Close()
 		cl.lag.Set(0) // another process may show it now
 	}
 	switch class := stream.ClassOf(err); {

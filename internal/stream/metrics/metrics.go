@@ -18,6 +18,7 @@ type Stage struct {
 	Parked                         *prometheus.GaugeVec
 	Handle                         prometheus.Histogram
 	Generations                    prometheus.Counter
+	Ages                           *Ages
 	// Snapshots counts them by result, made or failed, and SnapshotsUnfit those that could not be restored, by reason.
 	Snapshots, SnapshotsUnfit    *prometheus.CounterVec
 	SnapshotTime                 *prometheus.GaugeVec
@@ -30,6 +31,7 @@ func New(reg prometheus.Registerer) (*Stage, error) {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: name, Help: help}, labels)
 	}
 	m := &Stage{
+		Ages:    newAges(),
 		In:      counter("records_in_total", "Records read from an input topic.", "topic"),
 		Out:     counter("records_out_total", "Records acknowledged by the broker.", "topic"),
 		Poison:  counter("poison_total", "Records that went to dead.letter.", "topic"),
@@ -59,7 +61,7 @@ func New(reg prometheus.Registerer) (*Stage, error) {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: name, Help: help}, value)
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.In, m.Out, m.Poison, m.Void, m.Skipped, m.Errors, m.Lag, m.Parked, m.Waiting, m.Handle, m.Generations,
+	for _, c := range []prometheus.Collector{m.In, m.Out, m.Poison, m.Void, m.Skipped, m.Errors, m.Lag, m.Parked, m.Waiting, m.Handle, m.Generations, m.Ages,
 		m.Snapshots, m.SnapshotsUnfit, m.SnapshotTime, m.SnapshotBytes, m.StateRestored,
 		state("ready", "1 if the process is a member of its consumer group and the state of its partitions is restored.", m.ready),
 		state("busy_seconds", "Age of the oldest step in progress; 0 while something unavailable is waited for.", m.busy),

@@ -123,7 +123,7 @@ func (p *pots) run(ctx context.Context, cl *kafka.Claim) error {
 	from := cl.Source()
 	from.Least, from.Wait = batchLeast, min(max(p.stage.Flush/2, kafka.FetchWait), kafka.LongestFetchWait)
 	err := p.client.Consume(pt.soft, from, func(ch kafka.Chunk) error {
-		cl.Progress(ch.End, -1)
+		cl.Fetched(ch)
 		for _, r := range ch.Records {
 			if err := r.CheckVersion(); err != nil {
 				return err

@@ -37,8 +37,13 @@ func TestMetrics(t *testing.T) {
 	}
 	r := streamtest.Run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	streamtest.Eventually(t, func() bool { return streamtest.Gathered(t, reg)["forager_stage_lag_records 0 "+in] == 3 })
+	streamtest.Eventually(t, func() bool { return streamtest.Gathered(t, reg)["forager_stage_oldest_record_age_seconds 0 "+in] > 0 })
 	close(gate)
 	streamtest.Eventually(t, func() bool { at, _ := w.Committed(t, "metrics", in, 0); return at == 10 })
+	streamtest.Eventually(t, func() bool {
+		age, there := streamtest.Gathered(t, reg)["forager_stage_oldest_record_age_seconds 0 "+in]
+		return there && age == 0
+	})
 	if err := r.End(); err != nil {
 		t.Fatal(err)
 	}

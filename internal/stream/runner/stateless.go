@@ -173,7 +173,7 @@ func (s *statelessClaim) run(ctx context.Context) error {
 	}()
 	in := s.client.Metrics.In.WithLabelValues(s.claim.Topic)
 	err := s.client.Consume(reading, s.claim.Source(), func(ch kafka.Chunk) error {
-		s.claim.Progress(ch.End, -1)
+		s.claim.Fetched(ch)
 		for i, r := range ch.Records {
 			sl := &slot{record: r, bytes: min(r.Size(), inFlightBytes), last: i == len(ch.Records)-1, done: make(chan struct{})}
 			if err := s.room.Acquire(reading, 1); err != nil {

@@ -126,7 +126,7 @@ func (u *unorderedClaim) run(ctx context.Context) error {
 	u.stop = stop
 	defer stop(nil)
 	err := u.client.Consume(reading, u.claim.Source(), func(ch kafka.Chunk) error {
-		u.claim.Progress(ch.End, -1)
+		u.claim.Fetched(ch)
 		for i := range ch.Records {
 			if err := u.take(reading, ch.Records[i]); err != nil {
 				return err

@@ -315,6 +315,7 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, sn
 				return nil // own returns the reason
 			}
 			s.end = ch.End
+			s.claim.Fetched(ch)
 			for records := ch.Records; len(records) > 0 && ctx.Err() == nil; {
 				n := min(len(records), s.stage.MaxBatch)
 				if records[0].Offset < s.faults.careful {
