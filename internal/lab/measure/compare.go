@@ -3,7 +3,6 @@ package measure
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,12 +11,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// MinTasks is the least number of tasks for which a claim gets a p-value.
-const MinTasks = 6
+// MinSites is the least number of sites for which the difference of two rankers gets a p-value: of four, the sign-flip test cannot give
+// one below .125.
+const MinSites = 6
 
 const (
 	exactTasks = 20     // with more, the sign-flip test samples
-	resamples  = 20_000 // of the bootstrap, and of the sign-flip test beyond exactTasks
+	resamples  = 20_000 // of the sign-flip test beyond exactTasks
 )
 
 // Estimate is a mean with the half width of its 95 % t-interval; Half is 0 for N = 1.
@@ -53,57 +53,43 @@ func Interval(values []float64) Estimate {
 	return e
 }
 
-// Comparison is a claim that one ranker differs from another in a measure.
-type Comparison struct {
-	// Mean of the paired differences over tasks, and its 95 % bootstrap interval.
-	Mean float64 `json:"mean"`
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-	// Tasks compared, and on how many the first is above and below the second.
-	Tasks int `json:"tasks"`
-	Above int `json:"above"`
-	Below int `json:"below"`
-	// P is the two-sided p-value of the sign-flip test, and Corrected what Holm's correction
-	// makes of it; nil for fewer than MinTasks tasks. Corrected is set by Correct.
-	P         *float64 `json:"p"`
-	Corrected *float64 `json:"p_corrected"`
-}
-
-// Compare pairs two rankers by task: a and b have the values of a measure by task, one a draw. Both must have the
-// same tasks and in each the same number of draws, at least one.
-func Compare(a, b map[string][]float64) (Comparison, error) {
-	var differences []float64
-	for _, task := range slices.Sorted(maps.Keys(a)) {
-		if len(a[task]) == 0 || len(a[task]) != len(b[task]) {
-			return Comparison{}, fmt.Errorf("task %s has %d draws of one ranker and %d of the other", task, len(a[task]), len(b[task]))
+// Compare pairs two rankers by task: a and b have the values of a measure by task, one a draw, and site names the site of a task. Both
+// must have the same tasks and in each the same number of draws, at least one. The effect's P is that of the sign-flip test over
+// sites: with fewer than MinSites there is none.
+func Compare(a, b map[string][]float64, site func(task string) string) (Effect, error) {
+	n := make(Nested)
+	for task, values := range a {
+		if len(values) == 0 || len(values) != len(b[task]) {
+			return Effect{}, fmt.Errorf("task %s has %d draws of one ranker and %d of the other", task, len(values), len(b[task]))
 		}
-		differences = append(differences, stat.Mean(a[task], nil)-stat.Mean(b[task], nil))
+		differences := make([]float64, len(values))
+		for i := range values {
+			differences[i] = values[i] - b[task][i]
+		}
+		at := site(task)
+		if n[at] == nil {
+			n[at] = make(map[string][]float64)
+		}
+		n[at][task] = differences
 	}
 	if len(a) != len(b) || len(a) == 0 {
-		return Comparison{}, fmt.Errorf("one ranker has %d tasks, the other %d", len(a), len(b))
+		return Effect{}, fmt.Errorf("one ranker has %d tasks, the other %d", len(a), len(b))
 	}
-	c := Comparison{Mean: stat.Mean(differences, nil), Tasks: len(differences)}
-	for _, d := range differences {
-		if d > 0 {
-			c.Above++
-		} else if d < 0 {
-			c.Below++
-		}
+	e := n.Effect(0)
+	if e.P = nil; e.Sites >= MinSites {
+		sites, _ := n.sites()
+		p := signFlip(sites)
+		e.P = &p
 	}
-	c.Low, c.High = bootstrap(differences)
-	if c.Tasks >= MinTasks {
-		p := signFlip(differences)
-		c.P = &p
-	}
-	return c, nil
+	return e, nil
 }
 
-// Correct sets Corrected in all comparisons of a family that have a p-value.
-func Correct(family []*Comparison) {
-	tested := slices.DeleteFunc(slices.Clone(family), func(c *Comparison) bool { return c.P == nil })
+// Correct sets Corrected in all effects of a family that have a p-value.
+func Correct(family []*Effect) {
+	tested := slices.DeleteFunc(slices.Clone(family), func(e *Effect) bool { return e.P == nil })
 	p := make([]float64, len(tested))
-	for i, c := range tested {
-		p[i] = *c.P
+	for i, e := range tested {
+		p[i] = *e.P
 	}
 	for i, corrected := range holm(p) {
 		tested[i].Corrected = &corrected
@@ -165,25 +151,6 @@ func signFlipSampled(differences []float64, least float64) float64 {
 		}
 	}
 	return float64(extreme) / float64(resamples+1)
-}
-
-// bootstrap returns the 95 % percentile interval of the mean of values, one a task, from 20,000
-// resamples with replacement. The same values always give the same interval.
-func bootstrap(values []float64) (low, high float64) {
-	if len(values) == 0 {
-		return 0, 0
-	}
-	random := rand.New(rand.NewPCG(1979, uint64(len(values))))
-	means := make([]float64, resamples)
-	for i := range means {
-		sum := 0.0
-		for range values {
-			sum += values[random.IntN(len(values))]
-		}
-		means[i] = sum / float64(len(values))
-	}
-	slices.Sort(means)
-	return stat.Quantile(0.025, stat.Empirical, means, nil), stat.Quantile(0.975, stat.Empirical, means, nil)
 }
 
 // holm returns p-values corrected for the number of tests by Holm's step-down method, in the

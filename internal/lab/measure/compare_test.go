@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 )
@@ -128,46 +127,6 @@ func TestSignFlipSampled(t *testing.T) {
 	}
 }
 
-// TestBootstrapAgainstEnumeration: with few values all n^n resamples can be listed.
-func TestBootstrapAgainstEnumeration(t *testing.T) {
-	values := []float64{.1, .25, .3, .9, -.4}
-	var means []float64
-	n := len(values)
-	for way := range int(math.Pow(float64(n), float64(n))) {
-		sum := 0.0
-		for rest, i := way, 0; i < n; rest, i = rest/n, i+1 {
-			sum += values[rest%n]
-		}
-		means = append(means, sum/float64(n))
-	}
-	slices.Sort(means)
-	low, high := bootstrap(values)
-	for name, c := range map[string][2]float64{"low": {low, .025}, "high": {high, .975}} {
-		below := stat.Quantile(c[1]-.005, stat.Empirical, means, nil)
-		above := stat.Quantile(c[1]+.005, stat.Empirical, means, nil)
-		if c[0] < below || c[0] > above {
-			t.Errorf("%s end %v, by enumeration between %v and %v", name, c[0], below, above)
-		}
-	}
-}
-
-func TestBootstrapProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.Float64Range(-1, 1), 1, 6).Draw(t, "values")
-		low, high := bootstrap(values)
-		if low > high || low < slices.Min(values)-1e-9 || high > slices.Max(values)+1e-9 {
-			t.Fatalf("%v: %v … %v", values, low, high)
-		}
-		moved := slices.Clone(values)
-		for i := range moved {
-			moved[i] = 2*moved[i] + 1
-		}
-		if l, h := bootstrap(moved); math.Abs(l-(2*low+1)) > 1e-9 || math.Abs(h-(2*high+1)) > 1e-9 {
-			t.Fatalf("%v: %v … %v, doubled and moved %v … %v", values, low, high, l, h)
-		}
-	})
-}
-
 func TestHolm(t *testing.T) {
 	for _, c := range [][2][]float64{
 		{{}, {}},
@@ -199,11 +158,14 @@ func TestHolm(t *testing.T) {
 	})
 }
 
+// itself: every task has a site of its own.
+func itself(task string) string { return task }
+
 func TestCompare(t *testing.T) {
 	a := map[string][]float64{"t1": {.5, .7}, "t2": {.4, .4}, "t3": {.9, .7}, "t4": {.2, .2}, "t5": {.6, .6}, "t6": {.3, .5}}
 	b := map[string][]float64{"t1": {.5, .5}, "t2": {.4, .4}, "t3": {.6, .6}, "t4": {.3, .3}, "t5": {.1, .3}, "t6": {.1, .1}}
 	// Differences: .1 0 .2 −.1 .4 .3; their sum .9 is reached by few choices of signs.
-	c, err := Compare(a, b)
+	c, err := Compare(a, b, itself)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,23 +177,28 @@ func TestCompare(t *testing.T) {
 	}
 	delete(a, "t6")
 	delete(b, "t6")
-	few, err := Compare(a, b)
+	few, err := Compare(a, b, itself)
 	if err != nil || few.P != nil || few.Tasks != 5 {
 		t.Errorf("five tasks: %+v, %v", few, err)
 	}
 	other := c
-	Correct([]*Comparison{&few, &c, &other})
+	Correct([]*Effect{&few, &c, &other})
 	if few.Corrected != nil || c.Corrected == nil || !near(*c.Corrected, min(1, 2**c.P)) || !near(*other.Corrected, *c.Corrected) {
 		t.Errorf("corrected: %+v, %+v", few, c)
+	}
+	// Two tasks of one site are one witness.
+	shared, err := Compare(a, b, func(task string) string { return string(task[:1]) })
+	if err != nil || shared.P != nil || shared.Sites != 1 || shared.Tasks != 5 || !near(shared.Mean, few.Mean) {
+		t.Errorf("one site: %+v, %v", shared, err)
 	}
 	for name, wrong := range map[string]map[string][]float64{
 		"fewer tasks": {"t1": {1, 1}}, "other draws": {"t1": {1}, "t2": {1, 1}, "t3": {1, 1}, "t4": {1, 1}, "t5": {1, 1}},
 		"another task": {"x": {1, 1}, "t2": {1, 1}, "t3": {1, 1}, "t4": {1, 1}, "t5": {1, 1}}, "none": {},
 	} {
-		if _, err := Compare(a, wrong); err == nil || !strings.Contains(err.Error(), "task") {
+		if _, err := Compare(a, wrong, itself); err == nil || !strings.Contains(err.Error(), "task") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := Compare(wrong, a); err == nil {
+		if _, err := Compare(wrong, a, itself); err == nil {
 			t.Errorf("%s, turned round: no error", name)
 		}
 	}

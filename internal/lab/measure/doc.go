@@ -8,8 +8,8 @@
 // pages of R = 0 that are no targets for harvest and loss. Otherwise a crawl that stops early with a high
 // harvest rate would be rated too high.
 //
-// Intervals over draws (Interval) show the noise of the seeds only. Rankers are compared over tasks, with draws
-// averaged within each (Compare): the sign-flip test and a bootstrap of the paired differences, with Holm's
-// correction over all claims of a family (Correct). Fewer than 6 tasks give no p-value: the smallest that five
-// can give is 1/16.
+// Intervals over draws (Interval) show the noise of the seeds only. A claim is about sites (Nested): tasks that share a graph of pages are
+// one witness. Its interval is that of a hierarchical bootstrap over sites, tasks and draws, with Holm's correction over all claims of
+// a family (Correct). Two rankers are compared by the sign-flip test over sites (Compare); fewer than 6 sites give no p-value: the
+// smallest that five can give is 1/16.
 package measure

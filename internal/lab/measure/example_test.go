@@ -26,6 +26,7 @@ func ExampleCompare() {
 	c, err := measure.Compare(
 		map[string][]float64{"chemistry": {.5, .7}, "cycling": {.4, .6}},
 		map[string][]float64{"chemistry": {.4, .4}, "cycling": {.3, .5}},
+		func(task string) string { return task },
 	)
 	if err != nil {
 		log.Fatal(err)

@@ -274,6 +274,8 @@ type measured struct {
 	words, pairs float64
 	// hosts is the number of hosts of u, of the world's largest task.
 	hosts int
+	// byTask has the results of each task.
+	byTask map[string]*measured
 }
 
 // around describes the text around links, by offset from −Reach.
@@ -301,7 +303,7 @@ const evidenceDraws = 1
 // dMaxes are those compared.
 const dMaxes = Reach + 1
 
-func (w *World) measure(ctx context.Context) (*measured, error) {
+func (w *World) newMeasured() *measured {
 	m := &measured{plain: make([]accuracy, dMaxes), around: newAround()}
 	if w.Leaves != nil {
 		r := newAround()
@@ -310,8 +312,14 @@ func (w *World) measure(ctx context.Context) (*measured, error) {
 	for range foldings {
 		m.accuracies = append(m.accuracies, make([]accuracy, dMaxes))
 	}
-	crawls := 0
+	return m
+}
+
+func (w *World) measure(ctx context.Context) (*measured, error) {
+	m := w.newMeasured()
+	m.byTask = make(map[string]*measured)
 	for _, t := range w.Tasks { // one task at a time: features are large
+		one, crawls := w.newMeasured(), 0
 		var keys []crawlKey
 		for _, d := range w.Draws[:min(evidenceDraws, len(w.Draws))] {
 			keys = append(keys, crawlKey{t, d, experiment.Baseline, kept})
@@ -333,12 +341,12 @@ func (w *World) measure(ctx context.Context) (*measured, error) {
 			}
 			switch k.how {
 			case topical:
-				err = m.addFurther(all)
+				err = one.addFurther(all)
 			case paperLeaves:
-				m.paper.add(all)
+				one.paper.add(all)
 			default:
 				crawls++
-				err = m.add(all)
+				err = one.add(all)
 			}
 			if err != nil {
 				return nil, err
@@ -347,8 +355,18 @@ func (w *World) measure(ctx context.Context) (*measured, error) {
 		w.forget(kept)
 		w.forget(topical)
 		w.forget(paperLeaves)
+		if crawls == 0 {
+			continue
+		}
+		one.divide(float64(crawls))
+		m.byTask[t.Name] = one
+		m.instances, m.hosts = m.instances+one.instances, max(m.hosts, one.hosts)
+		of := one.numbers()
+		for i, x := range m.numbers() {
+			*x += *of[i]
+		}
 	}
-	m.divide(float64(max(1, crawls)))
+	m.divide(float64(max(1, len(m.byTask))))
 	return m, nil
 }
 
@@ -438,25 +456,31 @@ func (a *accuracy) of(all []instance, f folding, see func([]*schemas.Feature) []
 	return err
 }
 
-func (m *measured) divide(n float64) {
+// numbers returns all means, in a fixed order.
+func (m *measured) numbers() []*float64 {
+	all := []*float64{&m.words, &m.pairs, &m.cited}
 	for _, list := range append(m.accuracies, m.plain) {
 		for d := range list {
-			list[d] = accuracy{list[d].negative / n, list[d].positive / n, list[d].average / n}
+			all = append(all, &list[d].negative, &list[d].positive, &list[d].average)
 		}
 	}
-	for r := range m.perceptrons {
-		for at := range m.perceptrons[r] {
-			m.perceptrons[r][at] /= n
-		}
-	}
-	m.words, m.pairs, m.cited = m.words/n, m.pairs/n, m.cited/n
 	lists := [][]float64{m.gains, m.tokens, m.text, m.further[:]}
+	for r := range m.perceptrons {
+		lists = append(lists, m.perceptrons[r][:])
+	}
 	if m.paper != nil {
 		lists = append(lists, m.paper.gains, m.paper.tokens, m.paper.text)
 	}
 	for _, list := range lists {
 		for d := range list {
-			list[d] /= n
+			all = append(all, &list[d])
 		}
+	}
+	return all
+}
+
+func (m *measured) divide(n float64) {
+	for _, x := range m.numbers() {
+		*x /= n
 	}
 }

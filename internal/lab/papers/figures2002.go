@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"forager/internal/lab/experiment"
 	"forager/internal/measure/chart"
 	"forager/internal/page/dom"
 	"forager/internal/rank/linkfeature"
@@ -15,18 +16,64 @@ import (
 
 func figures2002() []Figure {
 	return []Figure{
-		{Paper: "2002", Name: "Fig. 5", Title: "relevance of the baseline's pages", Says: "harvest rates lie between .25 and .6, and scores are strongly bimodal: most pages are very relevant or not at all."},
-		{Paper: "2002", Name: "Fig. 6", Title: "accuracy against d_max", Says: "accuracy rises up to d_max of about 5 to 7, depending on topic, then levels or falls; almost all of the gain is in rejecting negative instances."},
-		{Paper: "2002", Name: "Fig. 7", Title: "words with and without offsets", Says: "with words alone accuracy falls as d_max grows; with DOM offsets it rises."},
-		{Paper: "2002", Name: "Fig. 8", Title: "information gain against d", Says: "information gain falls with the distance, as a sawtooth, settles after 5, and does not depend on d_max."},
-		{Paper: "2002", Name: "Fig. 9", Title: "words around links", Says: "the rate of words falls with the distance, but is lower at odd distances than at the even ones beyond, as tags there are mostly not text."},
-		{Paper: "2002", Name: "Fig. 10", Title: "loss of the apprentice trained on a first crawl", Says: "the apprentice, trained on the baseline's crawl (which is not charged), cuts the loss by 30 to 90 %, typically 30 to 60 %."},
-		{Paper: "2002", Name: "Fig. 11", Title: "overlap of baseline and apprentice", Says: "few of the URLs that either crawl fetched were fetched by both: 3 to 17 %."},
-		{Paper: "2002", Name: "Fig. 12", Title: "the recall crawler", Says: "an apprentice that keeps to the baseline's pages loses less than the baseline at first; its loss lies between the baseline's and the free apprentice's."},
-		{Paper: "2002", Name: "Fig. 13", Title: "training amid a crawl", Says: "when the apprentice takes over, the promise of most of the frontier falls (the baseline is overly optimistic), which is more accurate; loss then accumulates more slowly."},
-		{Paper: "2002", Name: "Fig. 14", Title: "the loss rate before and after", Says: "the loss rate falls from over 30 % before the apprentice takes over to 6 % after."},
-		{Paper: "2002", Name: "§2.3", Title: "the linear perceptron", Says: "a linear perceptron trained by the delta rule converges slowly, its error is rather high after that, and it is unstable; naive Bayes works very well."},
-		{Paper: "2002", Name: "§3.8", Title: "topic and co-citation features", Says: "names of the top classes of u raise accuracy by 1 %, their prefixes by 1 % more; co-citation features do not help."},
+		{Paper: "2002", Name: "Fig. 5", Title: "relevance of the baseline's pages", Says: "harvest rates lie between .25 and .6, and scores are strongly bimodal: most pages are very relevant or not at all.", Claims: []Claim{
+			{What: "share of pages with R below .1 or from .9 on", Bound: .5},
+			{What: "harvest rate", Bound: .25},
+			{What: "harvest rate", Bound: .6, Below: true},
+		}},
+		{Paper: "2002", Name: "Fig. 6", Title: "accuracy against d_max", Says: "accuracy rises up to d_max of about 5 to 7, depending on topic, then levels or falls; almost all of the gain is in rejecting negative instances.", Claims: []Claim{
+			{What: "accuracy with d_max 5 less that with 0", Bound: .005},
+			{What: "accuracy with d_max 8 less that with 5", Bound: .01, Below: true},
+			{What: "gain of negative instances from d_max 0 to 5 less that of positive ones"},
+		}},
+		{Paper: "2002", Name: "Fig. 7", Title: "words with and without offsets", Says: "with words alone accuracy falls as d_max grows; with DOM offsets it rises.", Claims: []Claim{
+			{What: "accuracy of words, d_max 8 less 0", Below: true},
+			{What: "accuracy of words with offsets, d_max 8 less 0"},
+			{What: "accuracy with offsets less that of words, d_max 5", Bound: .005},
+		}},
+		{Paper: "2002", Name: "Fig. 8", Title: "information gain against d", Says: "information gain falls with the distance, as a sawtooth, settles after 5, and does not depend on d_max.", Claims: []Claim{
+			{What: "thousandths of a bit at 0 less those at ±1"},
+			{What: "the same at ±1 less beyond 5"},
+			{What: "share of odd distances below the next even one", Bound: .7},
+			{What: "change of the gain beyond 5, as a share of that at 0", Bound: .25, Below: true},
+		}},
+		{Paper: "2002", Name: "Fig. 9", Title: "words around links", Says: "the rate of words falls with the distance, but is lower at odd distances than at the even ones beyond, as tags there are mostly not text.", Claims: []Claim{
+			{What: "share of words at 0 less that at +1"},
+			{What: "the same at ±1 less that at ±8"},
+			{What: "share of odd distances below the next even one, words", Bound: .7},
+			{What: "the same, links with text", Bound: .7},
+		}},
+		{Paper: "2002", Name: "Fig. 10", Title: "loss of the apprentice trained on a first crawl", Says: "the apprentice, trained on the baseline's crawl (which is not charged), cuts the loss by 30 to 90 %, typically 30 to 60 %.", Claims: []Claim{
+			{What: "loss cut at 25 % of the budget, protocol P", Bound: .3},
+			{What: "the same at 100 %", Bound: .3},
+			{What: "loss cut at 25 % less that of the gate with FIFO", Bound: .05},
+		}},
+		{Paper: "2002", Name: "Fig. 11", Title: "overlap of baseline and apprentice", Says: "few of the URLs that either crawl fetched were fetched by both: 3 to 17 %.", Claims: []Claim{
+			{What: "share of URLs that both fetched", Bound: .17, Below: true},
+		}},
+		{Paper: "2002", Name: "Fig. 12", Title: "the recall crawler", Says: "an apprentice that keeps to the baseline's pages loses less than the baseline at first; its loss lies between the baseline's and the free apprentice's.", Claims: []Claim{
+			{What: "loss at 25 %, baseline less recall crawler, of the baseline's whole loss"},
+			{What: "the same, recall crawler less free apprentice"},
+		}},
+		{Paper: "2002", Name: "Fig. 13", Title: "training amid a crawl", Says: "when the apprentice takes over, the promise of most of the frontier falls (the baseline is overly optimistic), which is more accurate; loss then accumulates more slowly.", Claims: []Claim{
+			{What: "R of the frontier that the baseline expects less what it is"},
+			{What: "the same, baseline less apprentice"},
+			{What: "error of the baseline less that of the apprentice"},
+			{What: "loss rate in the quarter after, baseline less apprentice"},
+		}},
+		{Paper: "2002", Name: "Fig. 14", Title: "the loss rate before and after", Says: "the loss rate falls from over 30 % before the apprentice takes over to 6 % after.", Claims: []Claim{
+			{What: "loss rate after less half of that before", Below: true},
+		}},
+		{Paper: "2002", Name: "§2.3", Title: "the linear perceptron", Says: "a linear perceptron trained by the delta rule converges slowly, its error is rather high after that, and it is unstable; naive Bayes works very well.", Claims: []Claim{
+			{What: "accuracy of naive Bayes less that of the best perceptron", Bound: .005},
+			{What: "accuracy of the perceptron after 30 passes less that after one", Bound: .005},
+			{What: "spread of its accuracy between the rates", Bound: .05},
+		}},
+		{Paper: "2002", Name: "§3.8", Title: "topic and co-citation features", Says: "names of the top classes of u raise accuracy by 1 %, their prefixes by 1 % more; co-citation features do not help.", Claims: []Claim{
+			{What: "accuracy with the names of u's top classes less without", Bound: .005},
+			{What: "the same with their prefixes, too", Bound: .005},
+			{What: "accuracy with co-citation features less without", Bound: .005, Below: true},
+		}},
 	}
 }
 
@@ -38,6 +85,7 @@ func (s *session) of2002() error {
 	if m.instances == 0 {
 		return errors.New("its soft-focus crawls settled no leap")
 	}
+	s.observeEvidence(m)
 	s.figure5()
 	s.figure6(m)
 	s.figure7(m)
@@ -73,9 +121,13 @@ func offsetsOfFigure3() (*Figure, error) {
 		t.row(f.GetTerm(), fmt.Sprintf("%+d", f.GetOffset()))
 		have = append(have, f.GetOffset())
 	}
+	exact := Agrees
+	if !slices.Equal(have, figure3Offsets) {
+		exact = Disagrees
+	}
 	return &Figure{
-		Paper: "2002", Name: "Fig. 3", Title: "DOM offsets", Says: "the leaves A to G of the figure's page are at −2, −1, 0, 0, 1, 2 and 3 from the link around C and D.",
-		Parts: []Part{{World: "the figure's page", Tables: []Table{t}, Found: fmt.Sprintf("the parser and the features give %v.", have), Verdict: agree(slices.Equal(have, figure3Offsets))}},
+		Paper: "2002", Name: "Fig. 3", Claims: []Claim{{What: "offsets of the figure's page are the paper's", exact: exact}}, Title: "DOM offsets", Says: "the leaves A to G of the figure's page are at −2, −1, 0, 0, 1, 2 and 3 from the link around C and D.",
+		Parts: []Part{{World: "the figure's page", Tables: []Table{t}, Found: fmt.Sprintf("the parser and the features give %v.", have)}},
 	}, nil
 }
 
@@ -92,20 +144,36 @@ func (s *session) figure5() {
 		}
 	}
 	t := Table{Columns: []string{"R from", "to", "share of pages"}}
-	middle := 0.
 	for i, c := range counts {
 		t.row(fmt.Sprintf("%.1f", float64(i)/bins), fmt.Sprintf("%.1f", float64(i+1)/bins), num(c/n))
-		if i > 0 && i < bins-1 {
-			middle = math.Max(middle, c)
-		}
 	}
 	ends, rate := (counts[0]+counts[bins-1])/n, sum/n
-	p := Part{Tables: []Table{t}, Verdict: agree(ends > .5 && counts[0] > middle && counts[bins-1] > middle, rate >= .25 && rate <= .6)}
+	extremes, rates := s.w.byTask(asItIs, soft, func(k crawlKey, c *experiment.Crawl) float64 {
+		return shareOf(c, func(r float64) bool { return r < .1 || r >= .9 })
+	}), s.w.byTask(asItIs, soft, func(k crawlKey, c *experiment.Crawl) float64 { return s.w.Grounds[k.task].Curve(c).Rate(len(c.Steps)) })
+	s.observe("2002", "Fig. 5", extremes, rates, rates)
+	p := Part{Tables: []Table{t}}
 	p.Found = fmt.Sprintf("%s of the pages of soft-focus crawls have R below .1 or from .9 on; the harvest rate is %s.", percent(ends), num(rate))
-	if p.Verdict != As {
-		p.Why = fmt.Sprintf("Targets are %s of the pages that may be fetched here, which bounds the rate of crawls that fetch a quarter of them.", percent(s.targetShare()))
-	}
+	p.Why = fmt.Sprintf("Targets are %s of the pages that may be fetched here, which bounds the rate of crawls that fetch a quarter of them.", percent(s.targetShare()))
 	s.add("2002", "Fig. 5", p)
+}
+
+// shareOf returns the share of a crawl's counted pages whose R is in a range.
+func shareOf(c *experiment.Crawl, in func(r float64) bool) float64 {
+	var has []float64
+	for _, step := range c.Steps {
+		if step.Counted {
+			has = append(has, float64(bit(in(step.Raw))))
+		}
+	}
+	return mean(has)
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // targetShare returns the share of targets among the pages in scope, tasks averaged.
@@ -137,7 +205,7 @@ func (s *session) figure6(m *measured) {
 	late := by[Reach].average - by[5].average
 	gainNegative, gainPositive := by[best].negative-by[0].negative, by[best].positive-by[0].positive
 	p := Part{
-		Tables: []Table{t}, Verdict: agree(by[5].average > by[0].average, best >= 4 && best <= 7 || late <= .01, gainNegative > gainPositive),
+		Tables: []Table{t},
 		Charts: []chart.Chart{{Title: "Accuracy against d_max, folds by v", XTitle: "d_max", YTitle: "share judged right", Least: .4, Most: 1, Lines: []chart.Line{
 			{Name: "negative", X: x, Y: negative}, {Name: "positive", X: x, Y: positive}, {Name: "average", X: x, Y: average}}}},
 	}
@@ -145,14 +213,13 @@ func (s *session) figure6(m *measured) {
 		num(by[0].average), num(by[5].average), num(by[Reach].average), Reach, best, m.instances, gainNegative, gainPositive)
 	perCrawl := m.instances / max(1, len(s.w.Tasks)*min(evidenceDraws, len(s.w.Draws)))
 	switch {
-	case p.Verdict == As:
 	case by[5].average <= by[0].average:
 		p.Why = fmt.Sprintf("A crawl's evidence is %d instances with %.0f features up to 5; the paper had that of 20,000 pages a topic. So few teach the words at 0, and words farther away add noise. "+
 			"Where another link to the same page may teach (random folds), accuracy at 0 is %s: it is the target that is known, not its kind.", perCrawl, m.pairs, num(m.accuracies[2][0].average))
 	case best > 7 && late > .01:
 		p.Why = fmt.Sprintf("It rises farther than in the paper: the pages are made by templates, where several leaves away there is the same menu again (%s of links have text 8 leaves away).", percent((m.text[0]+m.text[2*Reach])/2))
 	}
-	if p.Verdict != As && gainNegative <= gainPositive {
+	if gainNegative <= gainPositive {
 		p.Why += fmt.Sprintf(" Positive instances are %+.3f better at the best d_max and negative ones %+.3f: no class gains at the other's cost as in the paper.", gainPositive, gainNegative)
 	}
 	s.add("2002", "Fig. 6", p)
@@ -167,15 +234,13 @@ func (s *session) figure7(m *measured) {
 	}
 	fall, rise, ahead := plain[Reach]-plain[0], offset[Reach]-offset[0], offset[5]-plain[5]
 	p := Part{
-		Tables: []Table{t}, Verdict: agree(fall < 0, rise > 0, ahead > 0),
+		Tables: []Table{t},
 		Charts: []chart.Chart{{Title: "Words with and without offsets, folds by v", XTitle: "d_max", YTitle: "share judged right", Least: .4, Most: 1, Lines: []chart.Line{
 			{Name: "words", X: x, Y: plain}, {Name: "with offsets", X: x, Y: offset}}}},
 	}
 	p.Found = fmt.Sprintf("from d_max 0 to %d accuracy changes by %+.3f with words alone and by %+.3f with offsets; at 5 offsets are %+.3f ahead.", Reach, fall, rise, ahead)
-	if p.Verdict != As {
-		p.Why = fmt.Sprintf("Offsets make %.0f features of %.0f words, to be learnt from %d instances a crawl: what they tell is paid for by what is too rare to learn.",
-			m.pairs, m.words, m.instances/max(1, len(s.w.Tasks)*min(evidenceDraws, len(s.w.Draws))))
-	}
+	p.Why = fmt.Sprintf("Offsets make %.0f features of %.0f words, to be learnt from %d instances a crawl: what they tell is paid for by what is too rare to learn.",
+		m.pairs, m.words, m.instances/max(1, len(s.w.Tasks)*min(evidenceDraws, len(s.w.Draws))))
 	s.add("2002", "Fig. 7", p)
 }
 
@@ -191,8 +256,8 @@ func sawtooth(values []float64) (teeth int) {
 	return teeth
 }
 
-// toothPairs is the number of odd distances that sawtooth considers, teethNeeded how many of them make a sawtooth.
-const toothPairs, teethNeeded = Reach, Reach * 3 / 4
+// toothPairs is the number of odd distances that sawtooth considers.
+const toothPairs = Reach
 
 func offsetTable(column string, values []float64) Table {
 	t := Table{Columns: []string{"d", column}}
@@ -227,7 +292,7 @@ type gain8 struct {
 	millibits       []float64
 	near, five, far float64
 	teeth           int
-	falls, settles  bool
+	falls           bool
 }
 
 func gainOf(r *around) gain8 {
@@ -237,31 +302,63 @@ func gainOf(r *around) gain8 {
 	}
 	side := func(d int) float64 { return (g.millibits[Reach-d] + g.millibits[Reach+d]) / 2 }
 	g.near, g.five, g.far, g.teeth = side(1), side(5), (side(6)+side(7)+side(8))/3, sawtooth(g.millibits)
-	g.falls, g.settles = g.millibits[Reach] > g.near && g.near > g.far, math.Abs(g.five-g.far) < .25*g.millibits[Reach]
+	g.falls = g.millibits[Reach] > g.near && g.near > g.far
 	return g
+}
+
+// observeEvidence records the claims about evidence: one value for each task.
+func (s *session) observeEvidence(m *measured) {
+	claims := make(map[string][]map[string][]float64)
+	for task, one := range m.byTask {
+		note := func(figure string, values ...float64) {
+			for i, v := range values {
+				if len(claims[figure]) <= i {
+					claims[figure] = append(claims[figure], make(map[string][]float64))
+				}
+				claims[figure][i][task] = []float64{v}
+			}
+		}
+		by, text := one.accuracies[0], &one.around
+		if one.paper != nil {
+			text = one.paper
+		}
+		g, w := gainOf(text), text.tokens
+		r, at := one.perceptrons.best()
+		last := 0.
+		for rate := range rates {
+			last = max(last, one.perceptrons[rate][len(passes)-1]-one.perceptrons[rate][0])
+		}
+		note("Fig. 6", by[5].average-by[0].average, by[Reach].average-by[5].average, by[5].negative-by[0].negative-by[5].positive+by[0].positive)
+		note("Fig. 7", one.plain[Reach].average-one.plain[0].average, by[Reach].average-by[0].average, by[5].average-one.plain[5].average)
+		note("Fig. 8", g.millibits[Reach]-g.near, g.near-g.far, float64(g.teeth)/toothPairs, math.Abs(g.five-g.far)/math.Max(1e-9, g.millibits[Reach]))
+		note("Fig. 9", w[Reach]-w[Reach+1], w[Reach+1]+w[Reach-1]-w[2*Reach]-w[0], float64(sawtooth(w))/toothPairs, float64(sawtooth(text.text))/toothPairs)
+		note("§2.3", by[5].average-one.perceptrons[r][at], last, one.perceptrons.spread())
+		f := one.further
+		note("§3.8", f[1]-f[0], f[2]-f[1], f[3]-f[0])
+	}
+	for figure, values := range claims {
+		s.observe("2002", figure, values...)
+	}
 }
 
 func (s *session) figure8(m *measured) {
 	g := gainOf(&m.around)
 	t, l := offsetTable("gain, thousandths of a bit a term", g.millibits), []chart.Line{offsetLine("leaves: compact", g.millibits)}
-	p := Part{Verdict: agree(g.falls, g.teeth >= teethNeeded, g.settles)}
+	var p Part
 	p.Found = fmt.Sprintf("a term tells %s thousandths of a bit at 0, %s next to it, %s at 5 and %s beyond; %d of %d odd distances lie below the even one beyond them. An offset's gain is computed from the words there, so it is the same for every d_max.",
 		num(g.millibits[Reach]), num(g.near), num(g.five), num(g.far), g.teeth, toothPairs)
 	if m.paper != nil {
 		as := gainOf(m.paper)
 		t.add("leaves as in the paper", as.millibits)
 		l = append(l, offsetLine("leaves: paper", as.millibits))
-		p.Verdict = agree(as.falls, as.teeth >= teethNeeded, as.settles)
-		p.Found += fmt.Sprintf(" With leaves as the paper numbered them (comments and white space count) it is %s, %s, %s and %s, and %d of %d odd distances; the verdict is on these.",
+		p.Found += fmt.Sprintf(" With leaves as the paper numbered them (comments and white space count) it is %s, %s, %s and %s, and %d of %d odd distances; the verdicts are on these.",
 			num(as.millibits[Reach]), num(as.near), num(as.five), num(as.far), as.teeth, toothPairs)
-		if p.Verdict != As {
-			p.Why = fmt.Sprintf("At ±1 %s of links have text then, at ±2 %s.", percent((m.paper.text[Reach-1]+m.paper.text[Reach+1])/2), percent((m.paper.text[Reach-2]+m.paper.text[Reach+2])/2))
-			if !as.falls {
-				p.Why += " The gain does not fall with the distance where the words around all links of a page are those of one menu."
-			}
+		p.Why = fmt.Sprintf("At ±1 %s of links have text then, at ±2 %s.", percent((m.paper.text[Reach-1]+m.paper.text[Reach+1])/2), percent((m.paper.text[Reach-2]+m.paper.text[Reach+2])/2))
+		if !as.falls {
+			p.Why += " The gain does not fall with the distance where the words around all links of a page are those of one menu."
 		}
 	}
-	if m.paper == nil && p.Verdict != As {
+	if m.paper == nil {
 		p.Why = "Comments and white space are no leaves here as they were in the paper."
 	}
 	p.Tables, p.Charts = []Table{t}, []chart.Chart{offsetChart("Information gain against d", "thousandths of a bit", l...)}
@@ -273,27 +370,21 @@ func (s *session) figure9(m *measured) {
 	for i, d := range offsets() {
 		t.row(fmt.Sprintf("%+d", d), num(m.tokens[i]), num(m.text[i]))
 	}
-	falls := func(r *around) bool {
-		return r.tokens[Reach] > r.tokens[Reach+1] && r.tokens[Reach+1]+r.tokens[Reach-1] > r.tokens[2*Reach]+r.tokens[0]
-	}
 	says := func(r *around) string {
 		return fmt.Sprintf("%s of the words within %d leaves stand at 0, %s at ±1, %s at ±%d; %d of %d odd distances have fewer words than the even one beyond them, and %d fewer links with text",
 			percent(r.tokens[Reach]), Reach, percent(r.tokens[Reach-1]+r.tokens[Reach+1]), percent(r.tokens[0]+r.tokens[2*Reach]), Reach, sawtooth(r.tokens), toothPairs, sawtooth(r.text))
 	}
 	l := []chart.Line{offsetLine("leaves: compact", m.tokens)}
-	p := Part{Found: says(&m.around) + ".", Verdict: agree(falls(&m.around), sawtooth(m.tokens) >= teethNeeded, sawtooth(m.text) >= teethNeeded)}
+	p := Part{Found: says(&m.around) + "."}
 	if m.paper != nil {
 		t.add("words, leaves as in the paper", m.paper.tokens)
 		t.add("text, leaves as in the paper", m.paper.text)
 		l = append(l, offsetLine("leaves: paper", m.paper.tokens))
-		p.Found += " With leaves as the paper numbered them " + says(m.paper) + "; the verdict is on these."
-		p.Verdict = agree(falls(m.paper), sawtooth(m.paper.tokens) >= teethNeeded, sawtooth(m.paper.text) >= teethNeeded)
-		if p.Verdict != As {
-			p.Why = fmt.Sprintf("The anchors are short (%s of the words stand in them), and the pages were written otherwise than those of 2002: %s of links have text at 0, %s at ±1.",
-				percent(m.paper.tokens[Reach]), percent(m.paper.text[Reach]), percent((m.paper.text[Reach-1]+m.paper.text[Reach+1])/2))
-		}
+		p.Found += " With leaves as the paper numbered them " + says(m.paper) + "; the verdicts are on these."
+		p.Why = fmt.Sprintf("The anchors are short (%s of the words stand in them), and the pages were written otherwise than those of 2002: %s of links have text at 0, %s at ±1.",
+			percent(m.paper.tokens[Reach]), percent(m.paper.text[Reach]), percent((m.paper.text[Reach-1]+m.paper.text[Reach+1])/2))
 	}
-	if m.paper == nil && p.Verdict != As {
+	if m.paper == nil {
 		p.Why = "Comments and white space are no leaves here as they were in the paper."
 	}
 	p.Tables, p.Charts = []Table{t}, []chart.Chart{offsetChart("Words around links", "share of all words", l...)}
@@ -313,7 +404,7 @@ func (s *session) further2002(m *measured) {
 	}
 	names, prefixes, cited := gain[1], gain[2], gain[3]
 	const none = .005 // our reading of "no appreciable extent" in the paper
-	p := Part{Tables: []Table{t}, Verdict: agree(names > 0, prefixes > 0, math.Abs(cited) < none)}
+	p := Part{Tables: []Table{t}}
 	p.Found = fmt.Sprintf("names of the top two classes of u change accuracy by %+.3f, their prefixes by %+.3f more, and co-citation features by %+.3f; %s of the links had a neighbour whose page was known.", names, prefixes, cited, percent(m.cited))
 	if names <= 0 {
 		p.Why += fmt.Sprintf("Of %s of the links' words the name is one more, and a page's class is what soft focus ranks by already. ", percent(m.tokens[Reach]))

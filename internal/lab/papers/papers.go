@@ -32,6 +32,7 @@ func Reproduce(ctx context.Context, worlds []*World, step func(what string, done
 		}
 		w.made = nil
 	}
+	r.judge()
 	return r, nil
 }
 
@@ -45,11 +46,11 @@ type session struct {
 // crawls runs crawls of the world.
 func (s *session) crawls(keys []crawlKey) error { return s.w.crawls(s.ctx, keys) }
 
-// add adds the world's part to a figure. A synthetic web has no verdict.
+// add adds the world's part to a figure.
 func (s *session) add(paper, name string, p Part) {
 	p.World, p.Synthetic = s.w.Name, s.w.Synthetic
 	if p.Synthetic {
-		p.Verdict, p.Why = None, ""
+		p.Why = ""
 	}
 	f := s.figure(paper, name)
 	f.Parts = append(f.Parts, p)

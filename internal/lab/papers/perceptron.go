@@ -124,7 +124,7 @@ func (s *session) perceptron(m *measured) {
 	r, at := m.perceptrons.best()
 	best, spread := m.perceptrons[r][at], m.perceptrons.spread()
 	slow, unstable := at > 0, spread > .05
-	p := Part{Tables: []Table{t}, Verdict: agree(best < bayes, slow, unstable)}
+	p := Part{Tables: []Table{t}}
 	p.Found = fmt.Sprintf("with folds by v the perceptron's accuracy is %.3f at best (rate %v, %d passes), that of naive Bayes %.3f with one pass; behind %d passes it lies %.3f apart between the rates.",
 		best, rates[r], passes[at], bayes, passes[len(passes)-1], spread)
 	var why []string

@@ -1,7 +1,6 @@
 package papers
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -22,17 +21,15 @@ func overTasks(byTask map[string][]float64) float64 {
 	return stat.Mean(means, nil)
 }
 
-// claim returns the difference of two measures over tasks, also as text.
-func claim(a, b map[string][]float64) (measure.Comparison, string) {
-	c, err := measure.Compare(a, b)
-	if err != nil {
-		return c, "cannot be compared: " + err.Error()
+// less returns the differences of two measures by task, the second one times factor.
+func less(a, b map[string][]float64, factor float64) map[string][]float64 {
+	out := make(map[string][]float64)
+	for task, values := range a {
+		for i, v := range values {
+			out[task] = append(out[task], v-factor*b[task][i])
+		}
 	}
-	s := fmt.Sprintf("%+.3f [%+.3f, %+.3f], above on %d of %d tasks", c.Mean, c.Low, c.High, c.Above, c.Tasks)
-	if c.P != nil {
-		s += fmt.Sprintf(", p %.3f", *c.P)
-	}
-	return c, s
+	return out
 }
 
 // course returns the mean of of over tasks and draws at each percent of the budget.

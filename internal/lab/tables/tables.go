@@ -55,7 +55,7 @@ func (r RankerSummary) OnTask(task string) string {
 type Comparison struct {
 	Ranker string `json:"ranker"`
 	To     string `json:"to"`
-	measure.Comparison
+	measure.Effect
 }
 
 // Columns of a table in their order.
@@ -123,6 +123,10 @@ func Summarise(tasks []*taskfile.Task, results []experiment.Result) ([]Group, er
 	}
 	type key struct{ group, protocol string }
 	samples, own := make(map[key]*sample), make(map[key]bool)
+	sites := make(map[string]string)
+	for _, t := range tasks {
+		sites[t.Name] = t.Site()
+	}
 	for i := range results {
 		r := &results[i]
 		k := key{group: (&taskfile.Task{Name: r.Task}).Group()}
@@ -131,7 +135,7 @@ func Summarise(tasks []*taskfile.Task, results []experiment.Result) ([]Group, er
 				continue
 			}
 			if samples[k] == nil {
-				samples[k] = newSample()
+				samples[k] = newSample(sites)
 			}
 			samples[k].add(r)
 			own[k] = own[k] || Protocol(r.Ranker) == k.protocol
@@ -163,6 +167,7 @@ type cell struct {
 
 // sample is the results of a group.
 type sample struct {
+	sites map[string]string // by task
 	tasks map[string]bool
 	draws map[int]bool
 	cells map[cell]map[string][]float64 // by column, one a run
@@ -172,8 +177,9 @@ type sample struct {
 	ranker   map[string]string
 }
 
-func newSample() *sample {
+func newSample(sites map[string]string) *sample {
 	return &sample{
+		sites: sites,
 		tasks: make(map[string]bool), draws: make(map[int]bool),
 		cells: make(map[cell]map[string][]float64), ends: make(map[string]map[string]int), ranker: make(map[string]string),
 	}
@@ -298,9 +304,12 @@ func (g Group) TasksOf() []string {
 	return slices.Sorted(maps.Keys(tasks))
 }
 
+// leastTasks is the number of tasks below which rankers are not compared.
+const leastTasks = 6
+
 // compare makes the group's comparisons, if it has enough tasks.
 func (s *sample) compare(g *Group) error {
-	if g.Tasks < measure.MinTasks {
+	if g.Tasks < leastTasks {
 		return nil
 	}
 	for _, variant := range s.variants {
@@ -312,16 +321,16 @@ func (s *sample) compare(g *Group) error {
 			if to == variant || s.ends[to] == nil {
 				continue
 			}
-			c, err := measure.Compare(s.byTask(variant, "AUC"), s.byTask(to, "AUC"))
+			c, err := measure.Compare(s.byTask(variant, "AUC"), s.byTask(to, "AUC"), func(task string) string { return s.sites[task] })
 			if err != nil {
 				return fmt.Errorf("%s and %s: %w", variant, to, err)
 			}
 			g.Comparisons = append(g.Comparisons, Comparison{variant, to, c})
 		}
 	}
-	family := make([]*measure.Comparison, len(g.Comparisons))
+	family := make([]*measure.Effect, len(g.Comparisons))
 	for i := range g.Comparisons {
-		family[i] = &g.Comparisons[i].Comparison
+		family[i] = &g.Comparisons[i].Effect
 	}
 	measure.Correct(family)
 	return nil
@@ -358,13 +367,13 @@ func (g Group) Table() string {
 		fmt.Fprintln(&b, line)
 	}
 	if len(g.Comparisons) == 0 {
-		fmt.Fprintf(&b, "Too few tasks, or rankers, to compare rankers over tasks: that takes %d tasks.\n", measure.MinTasks)
+		fmt.Fprintf(&b, "Too few tasks, or rankers, to compare rankers over tasks: that takes %d tasks.\n", leastTasks)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "Differences in AUC over %d tasks, paired: mean, 95 %% bootstrap interval, tasks above and below, sign-flip p, p after Holm's correction for %d claims\n",
-		g.Tasks, len(g.Comparisons))
+	fmt.Fprintf(&b, "Differences in AUC over %d tasks of %d sites, paired: mean, 95 %% bootstrap interval over sites, tasks and draws, tasks above and below, sign-flip p over sites (of %d or more), p after Holm's correction for %d claims\n",
+		g.Tasks, g.Comparisons[0].Sites, measure.MinSites, len(g.Comparisons))
 	for _, c := range g.Comparisons {
-		fmt.Fprintf(&b, "%-36s %+.3f  [%+.3f, %+.3f]  %2d above %2d below  p %.4f  %.4f\n",
+		fmt.Fprintf(&b, "%-36s %+.3f  [%+.3f, %+.3f]  %2d above %2d below  p %s  %s\n",
 			c.Ranker+" − "+c.To, c.Mean, c.Low, c.High, c.Above, c.Below, value(c.P), value(c.Corrected))
 	}
 	return b.String()
@@ -383,4 +392,9 @@ func (g Group) Ends() []string {
 	return lines
 }
 
-func value(p *float64) float64 { return *cmp.Or(p, new(float64)) }
+func value(p *float64) string {
+	if p == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.4f", *p)
+}

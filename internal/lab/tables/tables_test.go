@@ -16,7 +16,7 @@ func madeUp(tasks int, f func(task, draw int, ranker string) float64, rankers ..
 	var all []*taskfile.Task
 	var results []experiment.Result
 	for i := range tasks {
-		all = append(all, &taskfile.Task{Name: fmt.Sprintf("web:t%d", i)})
+		all = append(all, &taskfile.Task{Name: fmt.Sprintf("web:t%d", i), Warc: fmt.Sprint(i)})
 		for draw := range 2 {
 			for _, r := range rankers {
 				runs := 1
@@ -89,6 +89,13 @@ func TestSummarise(t *testing.T) {
 		if !strings.Contains(table, part) {
 			t.Errorf("no %q in\n%s", part, table)
 		}
+	}
+	for _, task := range tasks {
+		task.Warc = ""
+	}
+	groups, err = Summarise(tasks, results)
+	if err != nil || groups[0].Comparisons[0].P != nil || !strings.Contains(groups[0].Table(), "over 6 tasks of 1 sites") {
+		t.Errorf("six tasks of one site: %+v, %v", groups[0].Comparisons[0], err)
 	}
 	if table != g.Table() {
 		t.Error("the table changes")

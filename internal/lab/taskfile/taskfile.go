@@ -330,3 +330,6 @@ func (t *Task) Group() string {
 	name, _, _ := strings.Cut(t.Name, ":")
 	return name
 }
+
+// Site identifies the pages that the task may fetch: tasks of one site crawl the same graph.
+func (t *Task) Site() string { return t.Warc + " " + t.Pages.LabelSuffix }
