@@ -47,12 +47,21 @@ type Ground struct {
 // settings.DMax, as in the stages, when a crawl first requests them. Topic features are a setting of each crawl
 // (Learning.topics), not of settings.
 func newGround(task *taskfile.Task, set *taskfile.CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
+	return groundOf(task, set.NotCounted.Has(), web, model, settings)
+}
+
+// For returns the ground of a task that differs in its name and seeds alone.
+func (g *Ground) For(task *taskfile.Task) (*Ground, error) {
+	return groundOf(task, g.left, g.web, g.model, g.settings)
+}
+
+func groundOf(task *taskfile.Task, left func(url, label string) bool, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
 	settings.Topics, settings.Families = schemas.TopicFeatures_TOPIC_FEATURES_NONE, 0
 	weights, err := critic.Weigh(model, taxonomy.Marking{Good: []string{task.FocusClass}})
 	if err != nil {
 		return nil, fmt.Errorf("task %s: %w", task.Name, err)
 	}
-	g := &Ground{task: task, web: web, model: model, critic: judging.Critic{Classifier: model, Version: task.Critic, Weights: weights}, left: set.NotCounted.Has(), settings: settings, targets: make(map[string]bool)}
+	g := &Ground{task: task, web: web, model: model, critic: judging.Critic{Classifier: model, Version: task.Critic, Weights: weights}, left: left, settings: settings, targets: make(map[string]bool)}
 	g.elsewhere = sync.OnceValue(g.outOfScope)
 	g.part = web.part(task.Pages)
 	for _, u := range g.urls {

@@ -28,6 +28,8 @@ type Plan struct {
 	Only  []string
 	// Draws of seeds, ascending.
 	Draws []int
+	// Starts are the ways in which seeds are chosen, of experiment.Starts; none = those of the task file.
+	Starts []string
 	// RandomRuns is the number of runs of rankers of random order, for each draw.
 	RandomRuns int
 	// Variants to compare.
@@ -50,6 +52,7 @@ type file struct {
 		Count int `yaml:"count"`
 	} `yaml:"draws"`
 	RandomRuns int      `yaml:"random_runs"`
+	Starts     []string `yaml:"starts"`
 	Critic     string   `yaml:"critic"`
 	Rankers    []string `yaml:"rankers"`
 	// Settings: every combination of the values is run with every ranker that learns.
@@ -129,7 +132,12 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 			r.Problem("rankers", "%s is named twice", name)
 		}
 	}
-	p := &Plan{Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns, Critic: critic.Method(f.Critic)}
+	for i, way := range f.Starts {
+		if !slices.Contains(experiment.Starts, way) || slices.Contains(f.Starts[:i], way) {
+			r.Problem("starts", "%s is not known or named twice; known: %s", way, strings.Join(experiment.Starts, ", "))
+		}
+	}
+	p := &Plan{Starts: f.Starts, Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns, Critic: critic.Method(f.Critic)}
 	for d := range f.Draws.Count {
 		p.Draws = append(p.Draws, f.Draws.First+d)
 	}

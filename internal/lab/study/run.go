@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -50,6 +52,9 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	}
 	grounds, err := experiment.PrepareFrom(ctx, load, file, folder, tasks, linkfeature.Settings{DMax: p.DMax}, schemas.LeafMode_LEAF_MODE_COMPACT)
 	if err != nil {
+		return nil, err
+	}
+	if tasks, err = p.started(tasks, grounds); err != nil {
 		return nil, err
 	}
 	if err := finishes(p, tasks, grounds); err != nil {
@@ -97,6 +102,37 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	rep.Failed = failed
 	rep.Refused = b.Refused()
 	return rep, nil
+}
+
+// started returns each task once for each of the plan's ways to choose seeds: "web:task" with another way is "web@way:task", which makes it one
+// of another group.
+func (p *Plan) started(tasks []*taskfile.Task, grounds map[*taskfile.Task]*experiment.Ground) ([]*taskfile.Task, error) {
+	var all []*taskfile.Task
+	for _, way := range append(p.Starts, experiment.StartsGiven)[:max(1, len(p.Starts))] {
+		for _, t := range tasks {
+			if way == experiment.StartsGiven {
+				all = append(all, t)
+				continue
+			}
+			other := *t
+			other.Name = t.Group() + "@" + way + strings.TrimPrefix(t.Name, t.Group())
+			other.Seeds = slices.Clone(t.Seeds)
+			for _, d := range p.Draws {
+				seeds, err := grounds[t].Start(way, d)
+				if err != nil {
+					return nil, err
+				}
+				other.Seeds = append(other.Seeds, make([][]string, max(0, d+1-len(other.Seeds)))...)
+				other.Seeds[d] = seeds
+			}
+			var err error
+			if grounds[&other], err = grounds[t].For(&other); err != nil {
+				return nil, err
+			}
+			all = append(all, &other)
+		}
+	}
+	return all, nil
 }
 
 // finishes checks for tasks on which no crawl can show anything.

@@ -399,3 +399,27 @@ func FuzzPlan(f *testing.F) {
 		}
 	})
 }
+
+// TestStartsAreAFactor: each way to choose seeds is a group of tasks of its own, with the same rankers.
+func TestStartsAreAFactor(t *testing.T) {
+	dir, p := folder(t)
+	p.Starts, p.Draws = []string{experiment.StartsGiven, experiment.StartsFresh}, p.Draws[:1]
+	rep, err := Run(t.Context(), p, filepath.Join(dir, "runs.jsonl"), &told{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := make(map[string]int)
+	for _, row := range rep.Rows() {
+		group, _, _ := strings.Cut(row.Task, ":")
+		_, way, _ := strings.Cut(group, "@")
+		runs[way]++
+	}
+	if len(runs) != 2 || runs[""] == 0 || runs[""] != runs["fresh"] {
+		t.Errorf("runs by seeds: %v", runs)
+	}
+	for _, wrong := range []string{"[elsewhere]", "[far, far]"} {
+		if _, problems := parsePlan([]byte(planText + "starts: " + wrong + "\n")); len(problems) != 1 {
+			t.Errorf("%s: %v", wrong, problems)
+		}
+	}
+}
