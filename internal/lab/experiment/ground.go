@@ -51,7 +51,7 @@ func newGround(task *taskfile.Task, set *taskfile.CriticSet, web *Web, model *cr
 }
 
 // For returns the ground of a task that differs in its name and seeds alone.
-func (g *Ground) For(task *taskfile.Task) (*Ground, error) {
+func For(g *Ground, task *taskfile.Task) (*Ground, error) {
 	return groundOf(task, g.left, g.web, g.model, g.settings)
 }
 

@@ -33,7 +33,7 @@ const topPages = 30
 
 // Start returns the seeds of a draw that are chosen in one of the ways of Starts: as many as the draws of the task have, of StartsHome one.
 // The error is one of a web that has too few such pages. Seeds are no targets and, but for examples, no pages that trained the critic.
-func (g *Ground) Start(way string, draw int) ([]string, error) {
+func Start(g *Ground, way string, draw int) ([]string, error) {
 	if way == StartsGiven {
 		return g.task.Seeds[draw], nil
 	}
@@ -41,10 +41,10 @@ func (g *Ground) Start(way string, draw int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, home := len(g.task.Seeds[0]), g.home(links)
+	n, front := len(g.task.Seeds[0]), home(g, links)
 	var pool []string
 	for _, u := range g.delivered() {
-		if g.counted(u) && !g.targets[u] && u != home {
+		if g.counted(u) && !g.targets[u] && u != front {
 			pool = append(pool, u)
 		}
 	}
@@ -56,9 +56,9 @@ func (g *Ground) Start(way string, draw int) ([]string, error) {
 	}
 	switch way {
 	case StartsHome:
-		return []string{home}, nil
+		return []string{front}, nil
 	case StartsFresh:
-		known := g.seedPages(slices.Concat(g.task.Seeds...))
+		known := seedPages(g, slices.Concat(g.task.Seeds...))
 		pool = top(slices.DeleteFunc(pool, func(u string) bool { return known[u] }))
 	case StartsJunk:
 		pool = top(slices.DeleteFunc(pool, func(u string) bool {
@@ -82,7 +82,7 @@ func (g *Ground) Start(way string, draw int) ([]string, error) {
 	}
 	seeds := drawn(pool, draw)
 	if way == StartsJunk {
-		seeds = append([]string{home}, seeds...)
+		seeds = append([]string{front}, seeds...)
 	}
 	if len(seeds) < n {
 		return nil, fmt.Errorf("task %s has %d pages for starts %s, not %d", g.task.Name, len(seeds), way, n)
@@ -99,7 +99,7 @@ func drawn(pages []string, draw int) []string {
 }
 
 // seedPages returns the pages in scope that seeds lead to.
-func (g *Ground) seedPages(seeds []string) map[string]bool {
+func seedPages(g *Ground, seeds []string) map[string]bool {
 	all := make(map[string]bool)
 	if urls, err := canonical(seeds); err == nil {
 		for _, u := range urls {
@@ -111,10 +111,10 @@ func (g *Ground) seedPages(seeds []string) map[string]bool {
 }
 
 // home returns the home page.
-func (g *Ground) home(links *graph) string {
-	common := g.seedPages(g.task.Seeds[0])
+func home(g *Ground, links *graph) string {
+	common := seedPages(g, g.task.Seeds[0])
 	for _, seeds := range g.task.Seeds {
-		has := g.seedPages(seeds)
+		has := seedPages(g, seeds)
 		maps.DeleteFunc(common, func(u string, _ bool) bool { return !has[u] })
 	}
 	if len(common) > 0 && len(g.task.Seeds) > 1 {

@@ -18,10 +18,10 @@ func TestStarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given, home := g.seedPages(slices.Concat(g.task.Seeds...)), g.home(links)
+	given, front := seedPages(g, slices.Concat(g.task.Seeds...)), home(g, links)
 	n := len(g.task.Seeds[0])
 	for _, way := range Starts {
-		seeds, err := g.Start(way, 7%len(g.task.Seeds))
+		seeds, err := Start(g, way, 7%len(g.task.Seeds))
 		if err != nil {
 			if way != StartsExamples { // the critic of this world learned elsewhere
 				t.Errorf("%s: %v", way, err)
@@ -31,31 +31,31 @@ func TestStarts(t *testing.T) {
 		if want := map[string]int{StartsHome: 1}[way]; len(seeds) != max(want, n*(1-want)) {
 			t.Errorf("%s: %v", way, seeds)
 		}
-		if again, _ := g.Start(way, 7%len(g.task.Seeds)); !slices.Equal(seeds, again) {
+		if again, _ := Start(g, way, 7%len(g.task.Seeds)); !slices.Equal(seeds, again) {
 			t.Errorf("%s: %v, then %v", way, seeds, again)
 		}
 		for i, u := range seeds {
 			is := map[string]bool{
-				StartsGiven: true, StartsHome: u == home, StartsFresh: !given[u], StartsFar: distances[u] > 0, StartsExamples: !g.counted(u) && g.task.Wants(g.web.labels[u]),
-				StartsJunk: i == 0 && u == home || !slices.ContainsFunc(links.children[g.number[u]], func(v uint32) bool { return g.targets[g.urls[v]] }),
+				StartsGiven: true, StartsHome: u == front, StartsFresh: !given[u], StartsFar: distances[u] > 0, StartsExamples: !g.counted(u) && g.task.Wants(g.web.labels[u]),
+				StartsJunk: i == 0 && u == front || !slices.ContainsFunc(links.children[g.number[u]], func(v uint32) bool { return g.targets[g.urls[v]] }),
 			}[way]
-			if way != StartsGiven && way != StartsExamples && (g.targets[u] && u != home || !g.inScope[u]) || !is {
+			if way != StartsGiven && way != StartsExamples && (g.targets[u] && u != front || !g.inScope[u]) || !is {
 				t.Errorf("%s: %s is none of them", way, u)
 			}
 		}
 	}
-	if _, err := g.Start("elsewhere", 0); err == nil {
+	if _, err := Start(g, "elsewhere", 0); err == nil {
 		t.Error("an unknown way is no error")
 	}
 	// Draws differ, beyond those of the task file, too.
-	a, _ := g.Start(StartsFresh, 20)
-	if b, _ := g.Start(StartsFresh, 21); slices.Equal(a, b) {
+	a, _ := Start(g, StartsFresh, 20)
+	if b, _ := Start(g, StartsFresh, 21); slices.Equal(a, b) {
 		t.Errorf("two draws are %v", a)
 	}
 	// A ground with other seeds judges and counts alike.
 	other := *g.task
 	other.Seeds = [][]string{a}
-	same, err := g.For(&other)
+	same, err := For(g, &other)
 	if err != nil || len(same.targets) != len(g.targets) {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (p *Plan) started(tasks []*taskfile.Task, grounds map[*taskfile.Task]*exper
 			other.Name = t.Group() + "@" + way + strings.TrimPrefix(t.Name, t.Group())
 			other.Seeds = slices.Clone(t.Seeds)
 			for _, d := range p.Draws {
-				seeds, err := grounds[t].Start(way, d)
+				seeds, err := experiment.Start(grounds[t], way, d)
 				if err != nil {
 					return nil, err
 				}
@@ -126,7 +126,7 @@ func (p *Plan) started(tasks []*taskfile.Task, grounds map[*taskfile.Task]*exper
 				other.Seeds[d] = seeds
 			}
 			var err error
-			if grounds[&other], err = grounds[t].For(&other); err != nil {
+			if grounds[&other], err = experiment.For(grounds[t], &other); err != nil {
 				return nil, err
 			}
 			all = append(all, &other)
