@@ -148,7 +148,7 @@ func (s *session) figure5() {
 		t.row(fmt.Sprintf("%.1f", float64(i)/bins), fmt.Sprintf("%.1f", float64(i+1)/bins), num(c/n))
 	}
 	ends, rate := (counts[0]+counts[bins-1])/n, sum/n
-	extremes, rates := s.w.byTask(asItIs, soft, func(k crawlKey, c *experiment.Crawl) float64 {
+	extremes, rates := s.w.byTask(asItIs, soft, func(_ crawlKey, c *experiment.Crawl) float64 {
 		return shareOf(c, func(r float64) bool { return r < .1 || r >= .9 })
 	}), s.w.byTask(asItIs, soft, func(k crawlKey, c *experiment.Crawl) float64 { return s.w.Grounds[k.task].Curve(c).Rate(len(c.Steps)) })
 	s.observe("2002", "Fig. 5", extremes, rates, rates)
