@@ -98,6 +98,7 @@ var signals = map[string]signalled{
 	"query":            {asks: "SELECT+1"},
 	"retrain":          {asks: "c -o OUT/model"},
 	"verify":           {asks: "c"},
+	"why":              {asks: "http://h.example/ --crawl c"},
 	"localgraph":       {asks: "--crawl c --target http://h.example/"},
 	"serve-web":        {says: "IN/small.warc.gz --listen 127.0.0.1:0", code: cli.ExitOK},
 	"serve-simweb":     {says: "--listen 127.0.0.1:0", code: cli.ExitOK},
