@@ -235,14 +235,14 @@ type bench struct {
 
 // start starts the web server, the embedded parts and the stages.
 func (b *bench) start() error {
-	addresses, err := freeport.Addresses(2 + len(cli.StageNames))
+	addresses, err := freeport.Addresses(2 + len(cli.Programs))
 	if err != nil {
 		return err
 	}
 	b.proxy = "http://" + addresses[0]
 	profiles := b.command.Profiles
 	more := append(b.more, demo.Setting{Value: addresses[1], Path: []string{"local", "metrics"}}, demo.Setting{Value: profiles, Path: []string{"local", "profiles"}})
-	for i, stage := range cli.StageNames {
+	for i, stage := range cli.Programs {
 		more = append(more, demo.Setting{Value: addresses[2+i], Path: []string{"stages", stage, "metrics"}}, demo.Setting{Value: profiles, Path: []string{"stages", stage, "profiles"}})
 	}
 	if err := b.Demo.Start(b.proxy, more...); err != nil {
@@ -256,7 +256,7 @@ func (b *bench) start() error {
 		return err
 	}
 	b.debug = map[string]string{"local": addresses[1]}
-	for i, stage := range cli.StageNames {
+	for i, stage := range cli.Programs {
 		for n := 0; ; n++ { // replica n has the port + n
 			name := fmt.Sprintf("%s-%d", stage, n)
 			if _, ok := b.Stack.Processes.Running(name); !ok && n > 0 {
