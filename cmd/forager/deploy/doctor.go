@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"forager/cmd/internal/cli"
@@ -14,6 +16,8 @@ import (
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream/kafka"
+	"forager/internal/stream/snapshot"
+	"forager/schemas"
 )
 
 // DoctorCommand is the command "forager doctor".
@@ -112,6 +116,10 @@ func (c *DoctorCommand) examine(s *cli.Session) []Finding {
 	}
 	ctx, cancel = context.WithTimeout(s, c.Timeout)
 	add("s3", cfg.S3.Endpoint+" bucket "+cfg.S3.Bucket, "start the store (forager up --parts), run forager setup, or correct s3.*", checkBucket(ctx, cfg))
+	if findings[len(findings)-1].OK && cfg.Snapshots.Every > 0 {
+		detail, err := checkSnapshots(ctx, cfg)
+		add("snapshots", detail, "let the bucket be listed below snapshots/", err)
+	}
 	cancel()
 	ctx, cancel = context.WithTimeout(s, c.Timeout)
 	add("clickhouse", cfg.ClickHouse.URL+" database "+cfg.ClickHouse.Database,
@@ -161,6 +169,34 @@ func checkBucket(ctx context.Context, cfg *pipeline.Config) error {
 		err = fmt.Errorf("%s has no bucket %q", cfg.S3.Endpoint, cfg.S3.Bucket)
 	}
 	return err
+}
+
+// checkSnapshots tells the age of the newest snapshot of each stage that keeps state.
+func checkSnapshots(ctx context.Context, cfg *pipeline.Config) (detail string, err error) {
+	store, err := objects.Open(cfg.S3)
+	if err != nil {
+		return "", err
+	}
+	var list []string
+	for stage, input := range map[string]string{"prioritize": schemas.TopicLinkFound, "apprentice-train": schemas.TopicLeapSettled, "distill": schemas.TopicLinkFound} {
+		var newest time.Time
+		for partition := range cfg.Topics[input].Partitions {
+			at, err := snapshot.Newest(ctx, store, snapshot.Of{Stage: stage, Topic: input, Partition: partition})
+			if err != nil {
+				return "", err
+			}
+			if at.After(newest) {
+				newest = at
+			}
+		}
+		if newest.IsZero() {
+			list = append(list, stage+" none yet")
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s %s", stage, newest.UTC().Format(time.RFC3339)))
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", "), nil
 }
 
 func checkTables(ctx context.Context, cfg *pipeline.Config) error {

@@ -106,6 +106,9 @@ func TestStateIsRestored(t *testing.T) {
 	if err := crawls.Settle(r.s, r.books, time.Minute); err != nil {
 		t.Fatal(err)
 	}
+	if out := r.mustRun("doctor"); !strings.Contains(out, "apprentice-train 2") || !strings.Contains(out, "distill 2") || !strings.Contains(out, "prioritize 2") {
+		t.Errorf("doctor shows no times of snapshots:\n%s", out)
+	}
 	if out := r.mustRun("verify", crawl); !strings.Contains(out, "everything agrees") {
 		t.Errorf("verify:\n%s", out)
 	}
