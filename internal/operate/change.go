@@ -2,10 +2,15 @@ package operate
 
 import (
 	"context"
+	"net/http"
+	"net/url"
+	"strconv"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/frontier/why"
 	"forager/internal/platform/objects"
 	"forager/schemas"
 )
@@ -17,6 +22,12 @@ type Change struct {
 	Revision    uint64                 `json:"revision"`
 	DryRun      bool                   `json:"dry_run"`
 	Differences []crawlfile.Difference `json:"differences"`
+	// Excludes is what other exclude rules would do to the URLs that are not visited; nil unless Preview has counted that. Uncounted is
+	// why it could not.
+	Excludes  *why.Effect `json:"excludes,omitempty"`
+	Uncounted string      `json:"uncounted,omitempty"`
+
+	before, after *schemas.CrawlControl
 }
 
 // Change changes settings of a crawl: those in which compare, a function of package crawlfile, finds a difference from the control record
@@ -33,7 +44,7 @@ func (b *Topics) Change(
 	if err != nil {
 		return nil, err
 	}
-	x := &Change{Crawl: crawl, Revision: from.ctl.GetRevision(), DryRun: dryRun, Differences: changed.Differences}
+	x := &Change{Crawl: crawl, Revision: from.ctl.GetRevision(), DryRun: dryRun, Differences: changed.Differences, before: from.ctl, after: changed.Control}
 	switch err := changed.Refused(); {
 	case err != nil && dryRun:
 		return x, nil
@@ -55,6 +66,27 @@ func (b *Topics) Change(
 		x.Revision = next.GetRevision()
 	}
 	return x, nil
+}
+
+// Preview adds to a change that was not made what its exclude rules would do.
+func (x Explainer) Preview(ctx context.Context, c *Change) {
+	if !c.DryRun || proto.Equal(c.before.GetExcludes(), c.after.GetExcludes()) {
+		return
+	}
+	rules, err := protojson.Marshal(c.after.GetExcludes())
+	total := &why.Effect{Exact: true, Best: []why.Ranked{}}
+	for shard := uint32(0); err == nil && shard < schemas.ShardsOf(c.before); shard++ {
+		of := new(why.Effect)
+		form := url.Values{"crawl": {c.Crawl}, "shard": {strconv.FormatUint(uint64(shard), 10)}, "excludes": {string(rules)}}
+		if err = x.askReplicas(ctx, c.Crawl, http.MethodPost, why.ExcludesPath, form, of); err == nil {
+			total.Merge(of)
+		}
+	}
+	if err != nil {
+		c.Uncounted = err.Error()
+		return
+	}
+	c.Excludes = total
 }
 
 // settle replaces names of critics and guides by their versions, and checks that the crawl can be judged and ranked so.

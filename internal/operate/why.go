@@ -283,20 +283,29 @@ const mostAnswer = 4 << 20
 // errNotHere: the process does not have the shard.
 var errNotHere = errors.New("the process does not have it")
 
-// answer asks every replica until one has the shard of the URL.
+// answer asks for the state of a URL.
 func (x Explainer) answer(ctx context.Context, crawl, canonical string, depth uint32) (*why.Answer, error) {
-	endpoints, err := x.endpoints()
-	if err != nil {
+	a := new(why.Answer)
+	query := url.Values{"crawl": {crawl}, "url": {canonical}, "depth": {strconv.FormatUint(uint64(depth), 10)}}
+	if err := x.askReplicas(ctx, crawl, http.MethodGet, why.Path, query, a); err != nil {
 		return nil, err
 	}
+	return a, nil
+}
+
+// askReplicas asks every replica of prioritize until one has the shard that the question is about, and decodes what it returns.
+func (x Explainer) askReplicas(ctx context.Context, crawl, method, path string, form url.Values, to any) error {
+	endpoints, err := x.endpoints()
+	if err != nil {
+		return err
+	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: answerWithin}
-	query := url.Values{"crawl": {crawl}, "url": {canonical}, "depth": {strconv.FormatUint(uint64(depth), 10)}}
 	var failed error
 	for _, e := range endpoints {
-		a, err := askAt(ctx, &client, "http://"+e.address+why.Path+"?"+query.Encode(), e.token)
+		err := e.ask(ctx, &client, method, path, form, to)
 		switch {
 		case err == nil:
-			return a, nil
+			return nil
 		case !errors.Is(err, errNotHere):
 			failed = errors.Join(failed, err)
 		}
@@ -305,33 +314,39 @@ func (x Explainer) answer(ctx context.Context, crawl, canonical string, depth ui
 	case len(endpoints) == 0:
 		failed = errors.New("no replica of it runs on this machine")
 	case failed == nil:
-		return nil, fmt.Errorf("no replica of prioritize has this part of crawl %s at the moment: partitions are being moved or restored; try again", crawl)
+		return fmt.Errorf("no replica of prioritize has this part of crawl %s at the moment: partitions are being moved or restored; try again", crawl)
 	}
-	return nil, fmt.Errorf("prioritize, which has the URLs of crawl %s, does not answer (forager up starts it; forager doctor finds the fault; --at gives its address where it runs elsewhere): %w", crawl, failed)
+	return fmt.Errorf("prioritize, which has the URLs of crawl %s, does not answer (forager up starts it; forager doctor finds the fault; --at gives its address where it runs elsewhere): %w", crawl, failed)
 }
 
-func askAt(ctx context.Context, client *http.Client, address, token string) (*why.Answer, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
+func (e endpoint) ask(ctx context.Context, client *http.Client, method, path string, form url.Values, to any) error {
+	address, body := "http://"+e.address+path, form.Encode()
+	if method == http.MethodGet {
+		address, body = address+"?"+body, ""
 	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+	r, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if e.token != "" {
+		r.Header.Set("Authorization", "Bearer "+e.token)
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return nil, errors.Unwrap(err) // without the address, which has the URL in it
+		return errors.Unwrap(err) // without the address, which has the URL in it
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case resp.StatusCode == http.StatusNotFound:
-		return nil, errNotHere
+		return errNotHere
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(b)))
+		return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(b)))
 	}
-	a := new(why.Answer)
-	return a, json.Unmarshal(b, a)
+	return json.Unmarshal(b, to)
 }

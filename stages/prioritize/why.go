@@ -12,8 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	frontierstate "forager/internal/frontier/state"
 	"forager/internal/frontier/why"
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
@@ -52,6 +54,8 @@ const (
 	mostQuestions = 2
 	// answerWithin is the longest time for an answer, most of which is for a URL list.
 	answerWithin = 20 * time.Second
+	// mostRules bounds the exclude rules of a question, bytes.
+	mostRules = 1 << 20
 )
 
 func newExplainer(book *book, partitions int, get func(context.Context, string) ([]byte, error), address string) *explainer {
@@ -75,11 +79,13 @@ type problem struct {
 	error
 }
 
-// ServeHTTP answers a GET with the parameters crawl, url and depth: 200 with a why.Answer as JSON, 404 if the process does not have the
-// shard, 503 if it has not taken the crawl up yet.
+// ServeHTTP answers two questions: a GET of why.Path with the parameters crawl, url and depth with a why.Answer, and a POST of
+// why.ExcludesPath with a why.Effect. As JSON with status 200; 404 if the process does not have the shard, 503 if it has not taken the
+// crawl up yet.
 func (x *explainer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
+	r.Body = http.MaxBytesReader(w, r.Body, mostRules)
 	answer, err := x.answer(ctx, r)
 	var b []byte
 	if err == nil {
@@ -99,7 +105,7 @@ func (x *explainer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b) // the client may have gone
 }
 
-func (x *explainer) answer(ctx context.Context, r *http.Request) (*why.Answer, error) {
+func (x *explainer) answer(ctx context.Context, r *http.Request) (any, error) {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host
@@ -107,7 +113,20 @@ func (x *explainer) answer(ctx context.Context, r *http.Request) (*why.Answer, e
 	if x.local && !pipeline.Loopback(host) { // a page of the web whose name was made to lead here
 		return nil, problem{http.StatusMisdirectedRequest, errors.New("the server does not have this name")}
 	}
-	crawl := r.FormValue("crawl")
+	select {
+	case x.busy <- struct{}{}:
+		defer func() { <-x.busy }()
+	case <-ctx.Done():
+		return nil, problem{http.StatusServiceUnavailable, errors.New("others are being answered")}
+	}
+	if r.URL.Path == why.ExcludesPath {
+		return x.excludes(r)
+	}
+	return x.url(ctx, r)
+}
+
+// url explains a URL.
+func (x *explainer) url(ctx context.Context, r *http.Request) (*why.Answer, error) {
 	u, err := weburl.Parse(r.FormValue("url"))
 	if err != nil {
 		return nil, problem{http.StatusBadRequest, err}
@@ -116,41 +135,72 @@ func (x *explainer) answer(ctx context.Context, r *http.Request) (*why.Answer, e
 	if err != nil {
 		return nil, problem{http.StatusBadRequest, fmt.Errorf("depth: %w", err)}
 	}
-	select {
-	case x.busy <- struct{}{}:
-		defer func() { <-x.busy }()
-	case <-ctx.Done():
-		return nil, problem{http.StatusServiceUnavailable, errors.New("others are being answered")}
+	shard := func(ctl *schemas.CrawlControl) (uint32, error) {
+		return schemas.ShardOf(weburl.Host(u.String()), schemas.ShardsOf(ctl)), nil
 	}
-	ctl, _ := x.book.look(crawl)
-	if ctl == nil || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED {
-		return nil, problem{http.StatusNotFound, fmt.Errorf("no crawl %q", crawl)}
-	}
-	shard := schemas.ShardOf(weburl.Host(u.String()), schemas.ShardsOf(ctl))
-	partition := stream.PartitionOf([]byte(schemas.ShardKey(crawl, shard)), x.partitions)
-	x.mu.Lock()
-	store := x.stores[partition]
-	x.mu.Unlock()
-	elsewhere := problem{http.StatusNotFound, fmt.Errorf("this process does not have partition %d of %s, with shard %d of %s", partition, schemas.TopicLinkFound, shard, crawl)}
-	if store == nil {
-		return nil, elsewhere
-	}
-	view, err := store.Snapshot()
-	if errors.Is(err, state.ErrClosed) {
-		return nil, elsewhere
-	}
+	view, name, err := x.view(r.FormValue("crawl"), shard)
 	if err != nil {
 		return nil, err
 	}
 	defer view.Close()
-	q := why.Question{Shard: shard, URL: u.String(), Depth: uint32(depth), Now: time.Now()}
-	if q.Control, err = controlIn(view, unit(crawl, shard)); err != nil {
+	q := why.Question{Shard: name.Shard, URL: u.String(), Depth: uint32(depth), Now: time.Now()}
+	if q.Control, err = controlIn(view, unit(name.Crawl, name.Shard)); err != nil {
 		return nil, err
 	}
 	if q.Scope, err = x.scope(ctx, q.Control.GetScope()); err != nil {
 		return nil, err
 	}
 	return why.Ask(view, q)
+}
+
+// excludes counts what exclude rules would change in a shard.
+func (x *explainer) excludes(r *http.Request) (*why.Effect, error) {
+	rules := new(schemas.Excludes)
+	if err := protojson.Unmarshal([]byte(r.PostFormValue("excludes")), rules); err != nil {
+		return nil, problem{http.StatusBadRequest, fmt.Errorf("excludes: %w", err)}
+	}
+	view, name, err := x.view(r.PostFormValue("crawl"), func(ctl *schemas.CrawlControl) (uint32, error) {
+		n, err := strconv.ParseUint(r.PostFormValue("shard"), 10, 32)
+		if err == nil && uint32(n) >= schemas.ShardsOf(ctl) {
+			err = fmt.Errorf("is %d, the crawl has %d", n, schemas.ShardsOf(ctl))
+		}
+		return uint32(n), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer view.Close()
+	if _, err := controlIn(view, unit(name.Crawl, name.Shard)); err != nil {
+		return nil, err
+	}
+	return why.Exclude(view, name, rules)
+}
+
+// view returns a snapshot of the store that has a shard of a crawl; the caller closes it.
+func (x *explainer) view(crawl string, shardOf func(*schemas.CrawlControl) (uint32, error)) (*state.Snapshot, frontierstate.ShardName, error) {
+	name := frontierstate.ShardName{Crawl: crawl}
+	ctl, _ := x.book.look(crawl)
+	if ctl == nil || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED {
+		return nil, name, problem{http.StatusNotFound, fmt.Errorf("no crawl %q", crawl)}
+	}
+	shard, err := shardOf(ctl)
+	if err != nil {
+		return nil, name, problem{http.StatusBadRequest, fmt.Errorf("shard: %w", err)}
+	}
+	name.Shard = shard
+	partition := stream.PartitionOf([]byte(schemas.ShardKey(crawl, shard)), x.partitions)
+	x.mu.Lock()
+	store := x.stores[partition]
+	x.mu.Unlock()
+	elsewhere := problem{http.StatusNotFound, fmt.Errorf("this process does not have partition %d of %s, with shard %d of %s", partition, schemas.TopicLinkFound, shard, crawl)}
+	if store == nil {
+		return nil, name, elsewhere
+	}
+	view, err := store.Snapshot()
+	if errors.Is(err, state.ErrClosed) {
+		return nil, name, elsewhere
+	}
+	return view, name, err
 }
 
 // controlIn reads the control record under which a shard was configured last.

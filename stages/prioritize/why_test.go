@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,6 +96,23 @@ func TestExplainer(t *testing.T) {
 	}
 	if code, a := ask("c", page+"3", local); code != 200 || a.State != why.Unknown || a.Deciding() == nil || a.Deciding().Rule != "scope" {
 		t.Errorf("out of the list: %d, %+v", code, a)
+	}
+	exclude := func(shard, rules string) (int, string) {
+		form := url.Values{"crawl": {"c"}, "shard": {shard}, "excludes": {rules}}
+		r := httptest.NewRequest(http.MethodPost, why.ExcludesPath, strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Host = local
+		w := httptest.NewRecorder()
+		x.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	if code, body := exclude("0", `{"prefixes":["/"]}`); code != 200 || !strings.Contains(body, `"queued":1,"removed":1,"admitted":0,"exact":true`) || !strings.Contains(body, page+"1") {
+		t.Errorf("what rules exclude: %d %s", code, body)
+	}
+	for shard, rules := range map[string]string{"1": `{}`, "-1": `{}`, "0": `{"prefixes":7}`, "": `{}`} {
+		if code, body := exclude(shard, rules); code != 400 {
+			t.Errorf("rules %s of shard %q: %d %s", rules, shard, code, body)
+		}
 	}
 	if reads != 2 {
 		t.Errorf("the list was read %d times", reads)

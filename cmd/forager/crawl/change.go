@@ -3,6 +3,7 @@ package crawl
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"forager/cmd/internal/cli"
 	"forager/internal/crawl/crawlfile"
@@ -29,12 +30,17 @@ Seeds are added by forager crawl seeds.
 Exclude rules come before all others. What matches is not requested any more: urls are regular expressions (RE2) that a URL
 contains a match of, hosts are compared with the whole host, domains with it and what is above it, prefixes with the URL, or
 from "/" on with its path. Pages with one of content_types or languages are fetched, and neither judged nor followed. URLs that a
-removed rule has kept out, found before or since, take their places in the frontier again.`
+removed rule has kept out, found before or since, take their places in the frontier again. With --dry-run prioritize counts
+the queued URLs that other rules would remove, and names the best of them.`
 }
 
 func (c *crawlChange) Run(s *cli.Session) error {
 	if (c.File == "") == (len(c.Set) == 0) {
 		return cli.Usagef("name a crawl file or --set SETTING=VALUE")
+	}
+	cfg, err := s.Pipeline()
+	if err != nil {
+		return err
 	}
 	b, store, err := s.OpenStore()
 	if err != nil {
@@ -50,6 +56,7 @@ func (c *crawlChange) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
+	operate.Explainer{Topics: b, Config: cfg}.Preview(s, x)
 	return s.Print(x, func(w io.Writer) { printChange(w, x) })
 }
 
@@ -64,6 +71,23 @@ func printChange(w io.Writer, x *operate.Change) {
 			fmt.Fprintf(w, " refused: %s", d.Refused)
 		}
 		fmt.Fprintln(w)
+	}
+	if e := x.Excludes; e != nil {
+		about := ""
+		if !e.Exact {
+			about = "about "
+		}
+		fmt.Fprintf(w, "exclude rules: %s%d of %d queued URLs would be removed, %s%d excluded ones admitted\n", about, e.Removed, e.Queued, about, e.Admitted)
+		for _, best := range e.Best {
+			place := "no place"
+			if best.Tier < math.MaxUint32 {
+				place = fmt.Sprintf("tier %d, score %.4f", best.Tier, best.Score)
+			}
+			fmt.Fprintf(w, "  %s  %s\n", place, best.URL)
+		}
+	}
+	if x.Uncounted != "" {
+		fmt.Fprintf(w, "exclude rules: the URLs that they concern were not counted: %s\n", x.Uncounted)
 	}
 	if x.DryRun {
 		fmt.Fprintf(w, "nothing was changed in %s\n", x.Crawl)

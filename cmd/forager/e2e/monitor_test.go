@@ -291,6 +291,7 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 	if _, _, body := o.do("POST", path+"/change", "", `{"set":["shards=7","politeness.delay=1s"],"dry_run":true}`); !strings.Contains(body, `"refused":`) || !strings.Contains(body, "1000ms") {
 		t.Errorf("preview: %s", body)
 	}
+	excludeAsCounted(t, r, o)
 	if ctl, err := r.books.Control("steered"); err != nil || ctl.GetPoliteness().GetDelayMs() != 50 || !slices.Contains(ctl.GetExcludes().GetDomains(), "example.net") {
 		t.Errorf("after the changes: %v, %v", ctl, err)
 	}
@@ -324,6 +325,48 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 	}
 	if status, _, body := o.do("POST", "/crawls/steered/stop", "", fmt.Sprintf("revision=%d", revision)); status != 412 || !strings.Contains(body, "nothing was done") {
 		t.Errorf("stop by a form of an old revision: %d", status)
+	}
+}
+
+// excludeAsCounted excludes a host of a paused crawl and compares what that did with what the preview counted.
+func excludeAsCounted(t *testing.T, r *rig, o *operator) {
+	t.Helper()
+	const path = "/api/v1/crawls/steered/change"
+	r.until("steered", "nothing in flight", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0
+	})
+	preview := func(set string) (effect *why.Effect) {
+		_, _, body := o.do("POST", path, "", fmt.Sprintf(`{"set":[%q],"dry_run":true}`, set))
+		var c operate.Change
+		if err := json.Unmarshal([]byte(body), &c); err != nil || c.Excludes == nil {
+			t.Fatalf("%s: %v, %s", set, err, body)
+		}
+		return c.Excludes
+	}
+	before := r.books.Status("steered")
+	if all := preview("exclude.prefixes=[/]"); all.Removed != all.Queued || all.Queued != before.GetQueued() || !all.Exact || len(all.Best) == 0 {
+		t.Errorf("all URLs: %+v, the status has %d queued", all, before.GetQueued())
+	}
+	best, err := url.Parse(preview("exclude.prefixes=[/]").Best[0].URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := "exclude.hosts+=" + best.Host
+	counted := preview(rule)
+	if out := r.mustRun("crawl", "change", "steered", "--set", rule, "--dry-run"); !strings.Contains(out, fmt.Sprintf("%d of %d queued URLs would be removed", counted.Removed, counted.Queued)) || !strings.Contains(out, best.String()) {
+		t.Errorf("the command shows\n%s", out)
+	}
+	if status, _, body := o.do("POST", path, "", fmt.Sprintf(`{"set":[%q]}`, rule)); status != 200 {
+		t.Fatalf("%s: %d %s", rule, status, body)
+	}
+	r.until("steered", "excluded", time.Minute, func(st *schemas.CrawlStatus) bool {
+		return st.GetRefused()["excluded"] == before.GetRefused()["excluded"]+counted.Removed
+	})
+	if back := preview("exclude.hosts=[]"); back.Admitted < counted.Removed || back.Removed != 0 {
+		t.Errorf("without the rule: %+v, %d were removed", back, counted.Removed)
+	}
+	if status, _, body := o.do("POST", path, "", `{"set":["exclude.hosts=[]"]}`); status != 200 {
+		t.Fatalf("without the rule: %d %s", status, body)
 	}
 }
 

@@ -3,5 +3,6 @@
 //
 // Ask only reads, from any Store with the state of a shard; a snapshot of a running crawl's will do. Nothing is stored for it: a link
 // that was refused leaves no trace in the state, so the rules are applied again to the URL. It reads a bounded number of keys,
-// whatever the size of the crawl: places in a large queue are estimated from some of its hosts.
+// whatever the size of the crawl: places in a large queue are estimated from some of its hosts. Exclude counts what other exclude rules
+// would do, in the same way.
 package why

@@ -61,10 +61,7 @@ func (q *question) ask() error {
 	if err != nil {
 		return err
 	}
-	if layout, ok, err := q.state.Store.Get(q.state.Keys.Kind(state.KindLayout)); err != nil || ok && !slices.Equal(layout, []byte{state.Layout}) {
-		return fmt.Errorf("the state has layout %x, this program reads %d (%w)", layout, state.Layout, err)
-	}
-	if err := q.state.LoadCounters(); err != nil {
+	if err := load(q.state); err != nil {
 		return err
 	}
 	if err := q.state.LoadNames(); err != nil {
@@ -97,6 +94,18 @@ func (q *question) ask() error {
 		return nil
 	}
 	return q.entry(e)
+}
+
+// load reads the counters of a state whose layout is that of this program.
+func load(s *state.Records) error {
+	layout, ok, err := s.Store.Get(s.Keys.Kind(state.KindLayout))
+	if err != nil {
+		return err
+	}
+	if ok && !slices.Equal(layout, []byte{state.Layout}) {
+		return fmt.Errorf("the state has layout %x, this program reads %d", layout, state.Layout)
+	}
+	return s.LoadCounters()
 }
 
 // resolve finds the URL's entry and follows redirects; nil if it is unknown.

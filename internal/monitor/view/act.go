@@ -95,9 +95,13 @@ func (s *Source) Rank(ctx context.Context, crawl string, seen uint64, r *Ranker)
 
 // Change changes settings, or shows with DryRun what would be changed or refused.
 func (s *Source) Change(ctx context.Context, crawl string, seen uint64, x *Settings) (*operate.Change, error) {
-	return s.Topics.Change(ctx, s.Store, crawl, seen, x.DryRun, func(inForce *schemas.CrawlControl) (*crawlfile.Changed, error) {
+	c, err := s.Topics.Change(ctx, s.Store, crawl, seen, x.DryRun, func(inForce *schemas.CrawlControl) (*crawlfile.Changed, error) {
 		return crawlfile.Set(inForce, x.Set)
 	})
+	if err == nil {
+		operate.Explainer{Topics: s.Topics, Config: s.Config}.Preview(ctx, c)
+	}
+	return c, err
 }
 
 // Focus changes the focus.
