@@ -85,7 +85,7 @@ func (x Explainer) Why(ctx context.Context, crawl, raw string) (*Explanation, er
 	if e.State == why.Unknown && x.DB != nil && e.Missing == "" {
 		if len(e.FoundOn) == 0 {
 			e.Sentence += "; no page that was fetched so far links to it"
-		} else if d := e.Deciding(); d == nil || d.Rule == why.RuleCrawl {
+		} else if d := e.Deciding(); d == nil || d.Passing() {
 			e.Sentence += "; a page that links to it is in ClickHouse, and was not applied yet or led to it when its host was full"
 		}
 	}

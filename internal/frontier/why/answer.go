@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -120,14 +121,25 @@ type Decision struct {
 // RuleCrawl is the rule of a decision about all URLs of a crawl, which is not from the state of a shard.
 const RuleCrawl = "crawl"
 
-// Deciding returns the first decision that is not passed; nil if all are.
-func (a *Answer) Deciding() *Decision {
+// forAWhile are the rules that only hold a URL back for a while, the most general first. All others refuse it.
+var forAWhile = []string{RuleCrawl, "unreachable", "pause", "ranker"}
+
+// Passing reports whether the decision only holds the URL back for a while.
+func (d *Decision) Passing() bool { return slices.Contains(forAWhile, d.Rule) }
+
+// Deciding returns the decision that keeps the URL from being fetched: the first that refuses it, or else the most general one that
+// holds it back for a while; nil if there is none.
+func (a *Answer) Deciding() (deciding *Decision) {
 	for i := range a.Decisions {
-		if !a.Decisions[i].Passed {
-			return &a.Decisions[i]
+		switch d := &a.Decisions[i]; {
+		case d.Passed:
+		case !d.Passing():
+			return d
+		case deciding == nil || slices.Index(forAWhile, d.Rule) < slices.Index(forAWhile, deciding.Rule):
+			deciding = d
 		}
 	}
-	return nil
+	return deciding
 }
 
 // Sentence describes where the URL is.
@@ -138,8 +150,8 @@ func (a *Answer) Sentence() string {
 		switch {
 		case d == nil:
 			return "The crawl does not know it; it would be queued if a page that is fetched linked to it"
-		case d.Rule == RuleCrawl:
-			return "The crawl does not know it, and fetches nothing now: " + d.Reason
+		case d.Passing():
+			return "The crawl does not know it; it would be queued if a page that is fetched linked to it, and wait: " + d.Reason
 		}
 		return "The crawl does not know it, and would refuse it: " + d.Reason
 	case Excluded:

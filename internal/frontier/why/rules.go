@@ -60,7 +60,7 @@ func (q *question) ofHost(h *Server) (all []Decision) {
 	case h.FailingSince > 0:
 		all = append(all, Decision{"unreachable", false, fmt.Sprintf("its host has not answered since %s; next try at %s", clock(h.FailingSince), clock(h.NotBefore)), "the host answers"})
 	case h.NotBefore > q.now:
-		all = append(all, Decision{"pause", false, fmt.Sprintf("its host is to be left alone until %s: by robots.txt, by its own request (429, 503, Retry-After), or because robots.txt cannot be read", clock(h.NotBefore)),
+		all = append(all, Decision{"pause", false, fmt.Sprintf("its host is left alone until %s: a request failed, the host asked for it (429, 503, Retry-After), or its robots.txt asks for it or cannot be read", clock(h.NotBefore)),
 			"time alone"})
 	}
 	return all

@@ -286,3 +286,26 @@ func TestPlaceInALargeQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestDeciding: what refuses a URL comes before what holds it back, and an outage of all before the pause of a host.
+func TestDeciding(t *testing.T) {
+	failed := func(rules ...string) *Answer {
+		a := &Answer{State: Unknown, Decisions: []Decision{{Rule: "exclude", Passed: true}}}
+		for _, r := range rules {
+			a.Decisions = append(a.Decisions, Decision{Rule: r, Reason: "by " + r})
+		}
+		return a
+	}
+	for _, c := range []struct{ rules, want, sentence string }{
+		{"pause crawl", "crawl", "wait: by crawl"}, {"pause scope crawl", "scope", "would refuse it: by scope"}, {"pause", "pause", "wait: by pause"},
+		{"unreachable pause", "unreachable", "wait: by unreachable"}, {"host-cap gate", "host-cap", "would refuse it: by host-cap"},
+	} {
+		a := failed(strings.Fields(c.rules)...)
+		if d := a.Deciding(); d.Rule != c.want || !strings.Contains(a.Sentence(), c.sentence) {
+			t.Errorf("%s: %s; %s", c.rules, d.Rule, a.Sentence())
+		}
+	}
+	if a := failed(); a.Deciding() != nil {
+		t.Errorf("nothing failed, and %v decides", a.Deciding())
+	}
+}
