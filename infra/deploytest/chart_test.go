@@ -431,6 +431,12 @@ func TestChartNetwork(t *testing.T) {
 		if string(got) != "["+strings.Join(want, ",")+"]" {
 			t.Errorf("ports %s", got)
 		}
+		// The monitor asks prioritize about URLs, at the name of its service.
+		const label = "app.kubernetes.io/component"
+		from, to := at(o, "spec", "ingress", 1, "from", 0, "podSelector", "matchLabels", label), at(o, "spec", "egress", 2, "to", 0, "podSelector", "matchLabels", label)
+		if from != "monitor" || to != "prioritize" {
+			t.Errorf("from %v, to %v", from, to)
+		}
 		return
 	}
 	t.Error("no policy")

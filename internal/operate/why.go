@@ -246,13 +246,26 @@ func (x Explainer) ofCrawl(crawl string) *why.Decision {
 type endpoint struct{ address, token string }
 
 // endpoints returns those of all replicas; of those that do not run some are missing.
-func (x Explainer) endpoints() (all []endpoint, err error) {
+func (x Explainer) endpoints(ctx context.Context) (all []endpoint, err error) {
 	for _, address := range x.At {
 		all = append(all, endpoint{address: address})
 	}
 	conf := x.Config.Stages.Prioritize
 	switch {
 	case len(all) > 0:
+		return all, nil
+	case conf.Address != "":
+		host, port, err := net.SplitHostPort(conf.Address)
+		if err != nil {
+			return nil, fmt.Errorf("stages.prioritize.address: %w", err)
+		}
+		ips, err := net.DefaultResolver.LookupHost(ctx, host)
+		if err != nil {
+			return nil, fmt.Errorf("stages.prioritize.address: %w", err)
+		}
+		for _, ip := range ips {
+			all = append(all, endpoint{address: net.JoinHostPort(ip, port)})
+		}
 		return all, nil
 	case conf.Metrics == "":
 		for i := range max(1, conf.Replicas) {
@@ -295,7 +308,7 @@ func (x Explainer) answer(ctx context.Context, crawl, canonical string, depth ui
 
 // askReplicas asks every replica of prioritize until one has the shard that the question is about, and decodes what it returns.
 func (x Explainer) askReplicas(ctx context.Context, crawl, method, path string, form url.Values, to any) error {
-	endpoints, err := x.endpoints()
+	endpoints, err := x.endpoints(ctx)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,11 @@ func TestWhoAnswers(t *testing.T) {
 		c.Stages.Prioritize.Replicas, c.Stages.Prioritize.Metrics = replicas, metrics
 		return c
 	}
+	elsewhere := func(address string) *pipeline.Config {
+		c := config(1, "0.0.0.0:9100")
+		c.Stages.Prioritize.Address = address
+		return c
+	}
 	none, has, late := serve(404, "not here", ""), serve(200, `{"crawl":"c","state":"queued"}`, ""), serve(503, "it waits for its list", "")
 	if err := os.MkdirAll(config(1, "").StateDir("prioritize"), 0o700); err != nil {
 		t.Fatal(err)
@@ -51,6 +56,8 @@ func TestWhoAnswers(t *testing.T) {
 		{"the first does not run", config(1, ""), []string{"127.0.0.1:1", has}, why.Queued, nil},
 		{"the address of the metrics", config(1, has), nil, why.Queued, nil},
 		{"the address in the file of a replica", config(2, ""), nil, why.Final, nil},
+		{"a name of other machines", elsewhere(strings.Replace(has, "127.0.0.1", "localhost", 1)), nil, why.Queued, nil},
+		{"no such name", elsewhere("a..b:1"), nil, "", []string{"stages.prioritize.address"}},
 		{"none has it", config(1, ""), []string{none}, "", []string{"no replica", "try again"}},
 		{"not ready", config(1, ""), []string{none, late}, "", []string{"503", "it waits for its list"}},
 		{"none runs", config(1, "127.0.0.1:1"), nil, "", []string{"does not answer", "forager up"}},

@@ -123,6 +123,11 @@ func (k checks) all(c *Config) {
 			k.Problem("stages.fetch.resolver", "%q is not address:port, such as 127.0.0.1:53", f.Resolver)
 		}
 	}
+	if a := c.Stages.Prioritize.Address; a != "" {
+		if err := hostPort(a); err != nil {
+			k.Problem("stages.prioritize.address", "%v", err)
+		}
+	}
 	k.hosts("stages.fetch.allow_private", c.Stages.Fetch.AllowPrivate)
 	k.monitor(&c.Stages.Monitor)
 	if a := &c.Stages.ArchiveParquet; a.MemoryBytes != 0 && a.MemoryBytes < archiveMemory(a.FileBytes) {

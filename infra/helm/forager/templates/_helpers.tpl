@@ -152,6 +152,8 @@ topics:
 {{- end }}
 stages:
 {{- range $stage, $s := .Values.stages }}
-  {{ $stage }}: {{ mergeOverwrite (dict "metrics" "0.0.0.0:9100" "memory_bytes" (mul (int $s.memoryMiB) 1048576)) $s.settings | toJson }}
+  {{- $set := dict "metrics" "0.0.0.0:9100" "memory_bytes" (mul (int $s.memoryMiB) 1048576) }}
+  {{- if eq $stage "prioritize" }}{{ $_ := set $set "address" (printf "%s:9100" (include "forager.name" (list $ $stage))) }}{{ end }}
+  {{ $stage }}: {{ mergeOverwrite $set $s.settings | toJson }}
 {{- end }}
 {{- end -}}
