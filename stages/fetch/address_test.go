@@ -23,14 +23,11 @@ type addresses struct {
 	mu   sync.Mutex
 	log  []addressed
 	port string
-	// of has the addresses of names.
-	of func(name string) [][4]byte
-	// answer responds, if it is set; else there is a page everywhere.
-	answer http.HandlerFunc
-	dns    string
+	dns  string
 }
 
-func serveAddresses(t *testing.T, last ...byte) *addresses {
+// serveAddresses starts web servers at the addresses that end so, and one of names; of returns the addresses of a name.
+func serveAddresses(t *testing.T, of func(name string) [][4]byte, answer http.HandlerFunc, last ...byte) *addresses {
 	t.Helper()
 	a := &addresses{port: "0"}
 	for _, n := range last {
@@ -42,11 +39,7 @@ func serveAddresses(t *testing.T, last ...byte) *addresses {
 		_, a.port, _ = net.SplitHostPort(l.Addr().String())
 		server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			begin := time.Now()
-			if a.answer != nil {
-				a.answer(w, r)
-			} else {
-				page(w, r)
-			}
+			answer(w, r)
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.log = append(a.log, addressed{address: at, host: r.Host + r.URL.Path, begin: begin, end: time.Now()})
@@ -55,7 +48,7 @@ func serveAddresses(t *testing.T, last ...byte) *addresses {
 		t.Cleanup(server.Close)
 	}
 	a.dns = nameserver.Free(t)
-	nameserver.StartNames(t, a.dns, func(name string) [][4]byte { return a.of(name) })
+	nameserver.StartNames(t, a.dns, of)
 	return a
 }
 
@@ -72,21 +65,20 @@ func (a *addresses) seen(limits *schemas.Politeness) []addressed {
 // The log of the web servers has the last word: hosts that share addresses, over partitions of several replicas, over kept
 // connections and redirects of robots.txt to other hosts, are asked one at a time with the pause between.
 func TestLimitsOfAddresses(t *testing.T) {
-	web := serveAddresses(t, 2, 3)
-	web.of = func(name string) [][4]byte {
+	of := func(name string) [][4]byte {
 		if strings.HasPrefix(name, "odd") {
 			return [][4]byte{{127, 0, 7, 3}}
 		}
 		return [][4]byte{{127, 0, 7, 2}}
 	}
-	web.answer = func(w http.ResponseWriter, r *http.Request) {
-		host, _, _ := net.SplitHostPort(r.Host)
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		host, port, _ := net.SplitHostPort(r.Host)
 		if r.URL.Path == "/robots.txt" && host == "even0.test" { // to another host at its address, and one elsewhere
-			http.Redirect(w, r, "http://odd3.test:"+web.port+"/hop", http.StatusFound)
+			http.Redirect(w, r, "http://odd3.test:"+port+"/hop", http.StatusFound)
 			return
 		}
 		if r.URL.Path == "/hop" && host == "odd3.test" {
-			http.Redirect(w, r, "http://even2.test:"+web.port+"/rules", http.StatusFound)
+			http.Redirect(w, r, "http://even2.test:"+port+"/rules", http.StatusFound)
 			return
 		}
 		if r.URL.Path == "/robots.txt" {
@@ -95,6 +87,7 @@ func TestLimitsOfAddresses(t *testing.T) {
 		}
 		page(w, r)
 	}
+	web := serveAddresses(t, of, answer, 2, 3)
 	b := newBed(t, page)
 	b.cfg.Stages.Fetch.Proxy, b.cfg.Stages.Fetch.Resolver = "", web.dns
 	b.cfg.Stages.Fetch.AllowPrivate = pipeline.Hosts{"127.0.7.0/24"}
@@ -135,8 +128,8 @@ func TestLimitsOfAddresses(t *testing.T) {
 // A host with several addresses is asked at one; another one is taken when that cannot be connected to, and a kept
 // connection to the first is not used for the second.
 func TestRoutesOfAHost(t *testing.T) {
-	web := serveAddresses(t, 2, 3)
-	web.of = func(string) [][4]byte { return [][4]byte{{127, 0, 7, 2}, {127, 0, 7, 3}, {127, 0, 7, 4}} }
+	of := func(string) [][4]byte { return [][4]byte{{127, 0, 7, 2}, {127, 0, 7, 3}, {127, 0, 7, 4}} }
+	web := serveAddresses(t, of, page, 2, 3)
 	client, err := webclient.New(webclient.Settings{
 		HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, Resolver: web.dns, AllowPrivate: []string{"127.0.7.0/24"}, Connections: 4,
 	})
