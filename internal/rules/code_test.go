@@ -95,37 +95,6 @@ func TestSQLIsInFewPackages(t *testing.T) {
 	}
 }
 
-// exceptions are folders that need not follow a rule yet, each with whether that was needed.
-type exceptions map[string]bool
-
-func newExceptions(dirs []string) exceptions {
-	e := make(exceptions)
-	for _, dir := range dirs {
-		e[dir] = false
-	}
-	return e
-}
-
-// has reports whether a folder is an exception or is below one, which is then needed.
-func (e exceptions) has(dir string) (found bool) {
-	for d := range e {
-		if isBelowAny(dir, []string{d}) {
-			e[d], found = true, true
-		}
-	}
-	return found
-}
-
-// checkNeeded fails for exceptions that were not needed.
-func (e exceptions) checkNeeded(t *testing.T, what string) {
-	t.Helper()
-	for dir, needed := range e {
-		if !needed {
-			t.Errorf("%s has no %s any more: remove it from the list", dir, what)
-		}
-	}
-}
-
 // isBelowAny reports whether a folder is one of others, or is below one.
 func isBelowAny(dir string, others []string) bool {
 	for _, o := range others {

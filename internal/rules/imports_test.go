@@ -122,11 +122,9 @@ func TestInternalImportsNeitherStagesNorInfra(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLaboratoryImportsIt: no package of the product imports internal/lab or cmd/forager-lab; their tests may.
+// TestOnlyTheLaboratoryImportsIt: no package of the product imports one of the laboratory; their tests may. The demo crawls a synthetic web.
 func TestOnlyTheLaboratoryImportsIt(t *testing.T) {
-	laboratory := func(path string) bool {
-		return under(path, "forager/internal/lab") || under(path, "forager/cmd/forager-lab")
-	}
+	laboratory := func(path string) bool { return isBelowAny(strings.TrimPrefix(path, "forager/"), laboratory) }
 	inside := 0
 	for _, p := range packages(t) {
 		for _, i := range p.Imports {
@@ -134,6 +132,7 @@ func TestOnlyTheLaboratoryImportsIt(t *testing.T) {
 			case !laboratory(i):
 			case laboratory(p.ImportPath):
 				inside++
+			case p.ImportPath == "forager/cmd/forager/demo" && i == "forager/infra/simweb":
 			default:
 				t.Errorf("%s imports %s", p.ImportPath, i)
 			}

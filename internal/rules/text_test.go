@@ -106,10 +106,29 @@ func TestEveryPackageHasADoc(t *testing.T) {
 	}
 }
 
+// TestFoldersOfPackagesHaveNoCode: a folder below internal groups packages or is one. The exceptions are packages of which those below are
+// the parts.
+func TestFoldersOfPackagesHaveNoCode(t *testing.T) {
+	code := make(map[string]bool)
+	for _, path := range tracked(t) {
+		if strings.HasPrefix(path, "internal/") && filepath.Base(path) == "doc.go" {
+			code[filepath.Dir(path)] = true
+		}
+	}
+	whole := []string{"internal/frontier", "internal/stream"}
+	for folder := range code {
+		parent := filepath.Dir(folder)
+		if code[parent] && !slices.Contains(whole, parent) && !strings.Contains(folder, "test") {
+			t.Errorf("%s has code and the package %s", parent, folder)
+		}
+	}
+}
+
 // TestPackageDocumentsAreShort: a doc.go describes the package as it is now. Decisions are in docs/decisions, dates in the
 // history, figures in neither.
 func TestPackageDocumentsAreShort(t *testing.T) {
 	date := regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}\b`)
+	figure := regexp.MustCompile(`(?i)[0-9] ?(pages|URLs|rows|links|records|requests|fetches|entries|[KMG]i?B)?(/s|/core)\b|[0-9] ?(ms|µs|s) of CPU\b`)
 	for _, path := range tracked(t) {
 		if filepath.Base(path) != "doc.go" {
 			continue
@@ -123,6 +142,9 @@ func TestPackageDocumentsAreShort(t *testing.T) {
 		}
 		if d := date.Find(b); d != nil {
 			t.Errorf("%s has a date, %s", path, d)
+		}
+		if f := figure.Find(b); f != nil {
+			t.Errorf("%s has a figure of a measurement, %q", path, f)
 		}
 	}
 }
@@ -210,10 +232,10 @@ func TestMessagesUsePlainWords(t *testing.T) {
 
 var testName = regexp.MustCompile(`^(Test|Fuzz|Benchmark|Example)[A-Z]`)
 
-// TestOtherFilesUsePlainWords reads scripts, .proto and .sql files; not the tables of the first databases, a test's data.
+// TestOtherFilesUsePlainWords reads scripts, .proto, .sql and Markdown files; not the tables of the first databases, a test's data.
 func TestOtherFilesUsePlainWords(t *testing.T) {
 	for _, path := range tracked(t) {
-		if !slices.Contains([]string{".sh", ".py", ".mk", ".proto", ".sql"}, filepath.Ext(path)) && filepath.Base(path) != "Makefile" {
+		if !slices.Contains([]string{".sh", ".py", ".mk", ".proto", ".sql", ".md"}, filepath.Ext(path)) && filepath.Base(path) != "Makefile" {
 			continue
 		}
 		if strings.HasPrefix(filepath.Base(path), "00") {

@@ -39,7 +39,6 @@ type stage struct {
 	set      settings
 	log      *slog.Logger
 	client   getter
-	outages  *outages
 	robots   *robotsBook
 	segments *segment.Writer
 	schedule *scheduler
