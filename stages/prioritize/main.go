@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"forager/internal/frontier"
 	"forager/internal/frontier/state"
 	"forager/internal/frontier/why"
-	"forager/internal/platform/disk"
 	"forager/internal/platform/stagemain"
 	"forager/internal/rank/apprentice"
 	"forager/internal/stream"
@@ -38,9 +36,7 @@ func newLogic(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error)
 	}
 	readModel := func(b []byte) (frontier.Model, error) { return apprentice.Unmarshal(b) }
 	conf := env.Config.Stages.Prioritize
-	space := disk.NewWatch(
-		func() []string { return disk.Folders(env.Config.Data) }, uint64(env.Config.Disk.PauseBelow), disk.Free,
-		func(s disk.State, err error) { tell(env.Log, s, err) })
+	space := watchDisk(env.Config, env.Log)
 	book := newBook()
 	s := settings{
 		book: book, library: newLibrary(env.Objects.Get, readModel, book.notify, env.Log), partitions: partitions,
@@ -75,17 +71,4 @@ func rest(verdicts int) time.Duration {
 		return 0
 	}
 	return 20 * time.Millisecond
-}
-
-// tell logs a change of a disk's state.
-func tell(log *slog.Logger, s disk.State, err error) {
-	about := log.With("dir", s.Dir, "free", s.Free, "needed", s.Need)
-	switch {
-	case err != nil:
-		about.Error("free space cannot be read; crawls go on", "error", err)
-	case s.Low:
-		about.Warn("crawls paused: a disk is low; free space there, or lower disk.pause_below")
-	default:
-		about.Info("crawls go on: the disk has space again")
-	}
 }

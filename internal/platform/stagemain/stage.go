@@ -4,14 +4,18 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"forager/internal/crawl/controls"
 	"forager/internal/platform/objects"
 	"forager/internal/stream"
 	"forager/internal/stream/kafka"
 	"forager/internal/stream/runner"
 	"forager/internal/stream/stateful"
+	"forager/schemas"
 )
 
 // Stage declares a stage: what it reads and writes, and how it is made.
@@ -64,6 +68,20 @@ func Stateful(x stateful.Stage) Runner {
 		}
 		return x.Run(ctx, env.Kafka, env.StateDir)
 	}
+}
+
+// ByControls returns the logic of a stage with state that follows the control records of crawls. A partition makes a step when one has
+// changed, and tries a parked crawl again under a newer one. Records gather for linger while none of the crawls is awaited.
+func ByControls(x stateful.Stage, cache *controls.Cache, awaited func(*schemas.CrawlControl) bool, linger time.Duration) *Logic {
+	x.Rest = func(int) time.Duration {
+		if slices.ContainsFunc(cache.Crawls(), func(crawl string) bool { return awaited(cache.Look(crawl)) && !cache.Deleted(crawl) }) {
+			return 0
+		}
+		return linger
+	}
+	x.Revision = func(crawl string) uint64 { return cache.Look(crawl).GetRevision() }
+	x.Notify = func(int) (<-chan struct{}, func()) { return cache.Subscribe() }
+	return &Logic{Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: KeyValue(cache.Take)}, Run: Stateful(x)}
 }
 
 // Batched runs a stage that handles records in batches.
