@@ -63,6 +63,16 @@ func (ln *learners) teach(ctl *schemas.CrawlControl, o Options) error {
 	})
 }
 
+// bytes returns what the learners keep in memory. Those of experiments need not say it.
+func (ln *learners) bytes() (sum int) {
+	for _, l := range ln.byPolicy {
+		if l, ok := l.(interface{ Bytes() int }); ok {
+			sum += l.Bytes()
+		}
+	}
+	return sum
+}
+
 // follow makes policies rank by the learners of their rankers.
 func (ln *learners) follow(policies []*policy.Policy, of []*schemas.Policy) {
 	for i, p := range of {

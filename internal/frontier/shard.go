@@ -209,6 +209,10 @@ func (s *Shard) SetMemory(bytes int) {
 	s.hosts.FitFronts()
 }
 
+// Learned returns what rankers that learn from verdicts keep in memory, bytes: part of no bound of SetMemory. It follows from
+// the records, and linkvalue.MostBytes bounds it for each such policy and shadow.
+func (s *Shard) Learned() int { return s.learners.bytes() }
+
 // Drop removes the state of all shards of a crawl from the store. No Shard of the crawl may be in use.
 func Drop(store storage.Store, crawl string) error {
 	prefix := state.ShardPrefix(state.ShardName{Crawl: crawl})

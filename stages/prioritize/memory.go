@@ -2,40 +2,51 @@ package main
 
 import "sync"
 
-// memory is what the frontiers of the process may keep in memory, shared evenly by its shards
-// that are awake.
+// memory is what the frontiers of the process may keep in memory. Rankers that learn from verdicts have what they need, by
+// which scores would otherwise differ; the rest is shared evenly by the shards that are awake.
 type memory struct {
 	bytes int64
 
 	mu sync.Mutex
-	// awake is the number of shards in memory by partition. A partition that was lost still counts: it may come back, and a
-	// smaller share is safe.
-	awake map[int]int
+	// used by partition. A partition that was lost still counts: it may come back, and a smaller share is safe.
+	used map[int]usage
 }
 
-func newMemory(bytes int64) *memory { return &memory{bytes: bytes, awake: make(map[int]int)} }
+// usage is the number of a partition's shards that are awake, and what their rankers have learned, bytes.
+type usage struct {
+	awake   int
+	learned int64
+}
 
-// share sets the number of a partition's shards that are awake, and returns the bytes of one shard.
-func (m *memory) share(partition, awake int) int {
+func newMemory(bytes int64) *memory { return &memory{bytes: bytes, used: make(map[int]usage)} }
+
+// shareStep, bytes: what rankers learn is counted in such steps, so that shares do not change with every page.
+const shareStep = 1 << 20
+
+// share sets what a partition uses, and returns the bytes of one shard.
+func (m *memory) share(partition int, u usage) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.awake[partition] = awake
-	all := 0
-	for _, n := range m.awake {
-		all += n
+	m.used[partition] = u
+	var all usage
+	for _, u := range m.used {
+		all.awake += u.awake
+		all.learned += u.learned
 	}
-	return int(max(1, m.bytes/int64(max(1, all))))
+	rest := m.bytes - (all.learned+shareStep-1)/shareStep*shareStep
+	return int(max(1, rest/int64(max(1, all.awake))))
 }
 
 // shareMemory sets the memory of every shard of the partition.
 func (p *prioritizer) shareMemory() {
-	awake := 0
+	var u usage
 	for _, c := range p.crawls {
 		if c.shard != nil {
-			awake++
+			u.awake++
+			u.learned += int64(c.shard.Learned())
 		}
 	}
-	if p.each = p.memory.share(p.partition, awake); awake == 0 {
+	if p.each = p.memory.share(p.partition, u); u.awake == 0 {
 		return
 	}
 	for _, c := range p.crawls {

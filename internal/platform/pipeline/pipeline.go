@@ -211,7 +211,7 @@ type Prioritize struct {
 	Common        `yaml:",inline"`
 	Address       string        `yaml:"address" help:"host:port of metrics, as commands and the monitor reach it from other machines to ask about URLs; every address of the name is asked; empty = on this machine"`
 	CacheBytes    int64         `yaml:"cache_bytes" unit:"bytes" default:"64MiB" range:"1MiB..1TiB" help:"block cache of Pebble, shared by all partitions of the process"`
-	FrontierBytes int64         `yaml:"frontier_bytes" unit:"bytes" default:"160MiB" range:"8MiB..1TiB" help:"links, hosts and queues of the frontiers in memory; the rest is in Pebble, whose write buffer of each partition is an eighth of it, up to 64MiB"`
+	FrontierBytes int64         `yaml:"frontier_bytes" unit:"bytes" default:"160MiB" range:"8MiB..1TiB" help:"links, hosts and queues of the frontiers in memory, and what rankers learn from verdicts; the rest is in Pebble, whose write buffer of each partition is an eighth of it, up to 64MiB"`
 	RetryDelay    time.Duration `yaml:"retry_delay" default:"30s" range:"0s..24h" help:"time before the second try of a URL; it doubles with every try"`
 	RescoreBatch  int           `yaml:"rescore_batch" default:"2048" range:"1..1000000" help:"entries scored again between two reads of the input"`
 }

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	"forager/internal/rank/policy"
 	"forager/schemas"
 )
@@ -18,10 +16,8 @@ const (
 	// forgotten.
 	unknownShare = .02
 
-	// mostWaiting URLs are kept, and of each mostSources sources, the first ones.
-	mostWaiting, mostSources = 50_000, 16
-	// mostPast verdicts, at least, are kept, at most twice as many.
-	mostPast = 200_000
+	// mostSources of a URL that waits and mostLinks of a page are kept, the first ones.
+	mostSources, mostLinks = 16, 2000
 	// best is the number of URLs whose values are published.
 	best = 256
 	// rescored is the number of values that are computed after a verdict, at most, because a source of theirs has changed.
@@ -42,8 +38,10 @@ type Ranker struct {
 	pages   uint64 // delivered
 	next    uint64 // pages at the next fit
 	cut     float64
-	most    int // that wait
-	changed []string
+	// held is what URLs that wait and their sources take, bytes, and most its bound. What was dropped counts until the next
+	// measure.
+	held, most int
+	changed    []string
 }
 
 // target is a URL that waits.
@@ -65,7 +63,7 @@ type edge struct {
 
 // New returns a ranker that has learned nothing.
 func New() *Ranker {
-	return &Ranker{waiting: make(map[string]*target), past: newPast(), prior: newPrior(), value: newRegression(), next: firstFit, most: mostWaiting}
+	return &Ranker{waiting: make(map[string]*target), past: newPast(), prior: newPrior(), value: newRegression(), next: firstFit, most: mostHeld}
 }
 
 // Score returns the published value of v, seeds first.
@@ -85,6 +83,7 @@ func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	if _, again := r.past.of(rec.GetUrl()); again || rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
 		return nil
 	}
+	r.room(needs(rec))
 	t := r.waiting[rec.GetUrl()]
 	if t == nil { // a seed, or forgotten
 		t = &target{url: rec.GetUrl(), number: r.known}
@@ -124,12 +123,13 @@ func (r *Ranker) deliver(t *target, relevance float64, rec *schemas.LinkFound) {
 	s := newSource(rec.GetJudgement())
 	for _, e := range t.edges {
 		s.inherited = max(s.inherited, e.from.yield())
-		e.from.credit(e.index, relevance)
+		r.credit(e, relevance)
 	}
 	r.ranks.add(s)
 	s.prior = r.prior.of(s)
 	anchors := rec.GetJudgement().GetAnchors()
-	for i, l := range rec.GetLinks() {
+	r.held += sourceCost
+	for i, l := range followed(rec) {
 		e := edge{from: s, index: i}
 		if i < len(anchors) {
 			e.anchor = anchorOdds(anchors[i])
@@ -174,7 +174,7 @@ func (r *Ranker) link(url string, e edge) {
 			r.wait(url, e)
 			return
 		case was.delivered:
-			e.from.credit(e.index, was.r)
+			r.credit(e, was.r)
 			return
 		}
 		url = was.to
@@ -188,11 +188,19 @@ func (r *Ranker) wait(url string, e edge) {
 		t = &target{url: url, number: r.known}
 		r.known++
 		r.waiting[url] = t
+		r.held += targetCost + len(url)
 	}
 	if len(t.edges) < mostSources && !slices.ContainsFunc(t.edges, func(o edge) bool { return o.from == e.from }) {
 		t.edges = append(t.edges, e)
 		e.from.waiting = append(e.from.waiting, t)
+		r.held += edgeCost
 	}
+}
+
+// credit notes what a link led to.
+func (r *Ranker) credit(e edge, relevance float64) {
+	e.from.credit(e.index, relevance)
+	r.held += outcomeCost
 }
 
 // publish sets the score of a URL.
@@ -212,7 +220,7 @@ func (r *Ranker) reconsider(t *target, value float64) {
 
 // fit fits the prior of sources and the values, and publishes the best.
 func (r *Ranker) fit() {
-	r.sources = slices.DeleteFunc(r.sources, func(s *source) bool { return len(s.waiting) == 0 })
+	r.measure()
 	for _, s := range r.sources {
 		r.ranks.set(s)
 	}
@@ -221,18 +229,7 @@ func (r *Ranker) fit() {
 		s.prior = r.prior.of(s)
 	}
 	r.value.fit()
-	all := make([]valued, 0, len(r.waiting))
-	for _, t := range r.waiting {
-		all = append(all, valued{t, r.valueOf(t)})
-	}
-	slices.SortFunc(all, func(a, b valued) int { return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.number, b.number)) })
-	if len(all) > r.most {
-		left := r.most / 4 * 3
-		for _, t := range all[left:] {
-			r.forget(t.target)
-		}
-		all = all[:left]
-	}
+	all := r.byValue()
 	r.cut = 0
 	if len(all) > best {
 		r.cut = all[best-1].value
@@ -249,44 +246,18 @@ type valued struct {
 	value float64
 }
 
-// forget drops a URL that waits.
-func (r *Ranker) forget(t *target) {
-	delete(r.waiting, t.url)
-	for _, e := range t.edges {
-		e.from.remove(t)
+// byValue returns all URLs that wait, the best first.
+func (r *Ranker) byValue() []valued {
+	all := make([]valued, 0, len(r.waiting))
+	for _, t := range r.waiting {
+		all = append(all, valued{t, r.valueOf(t)})
 	}
-	r.changed = append(r.changed, t.url)
+	slices.SortFunc(all, func(a, b valued) int { return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.number, b.number)) })
+	return all
 }
 
 // valueOf returns the relevance that a URL is expected to have.
 func (r *Ranker) valueOf(t *target) float64 {
 	x := r.features(t)
 	return sigmoid(dot(&r.value.weights, &x))
-}
-
-// past are verdicts by the hash of their URL, in two generations: a new one begins when it is full, and replaces the older.
-type past struct{ young, old map[uint64]verdict }
-
-// verdict is what became of a URL.
-type verdict struct {
-	r         float64
-	delivered bool
-	to        string // target of a redirect, "" = none that is known
-}
-
-func newPast() past { return past{young: make(map[uint64]verdict)} }
-
-func (p *past) add(url string, v verdict) {
-	if len(p.young) == mostPast {
-		p.young, p.old = make(map[uint64]verdict), p.young
-	}
-	p.young[xxhash.Sum64String(url)] = v
-}
-
-func (p *past) of(url string) (v verdict, ok bool) {
-	key := xxhash.Sum64String(url)
-	if v, ok = p.young[key]; !ok {
-		v, ok = p.old[key]
-	}
-	return v, ok
 }

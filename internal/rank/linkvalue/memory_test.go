@@ -1,0 +1,98 @@
+package linkvalue
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"forager/schemas"
+)
+
+// largePages are records of pages that each link to thousands of new URLs of 100 bytes.
+func largePages(crawl, n, links int) func(yield func(*schemas.LinkFound) bool) {
+	return func(yield func(*schemas.LinkFound) bool) {
+		for i := range n {
+			rec := &schemas.LinkFound{Url: fmt.Sprintf("http://%d.test/%d", crawl, i), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .5, Calibrated: float64(i%7) / 7}}
+			for k := range links {
+				rec.Links = append(rec.Links, &schemas.Link{Url: fmt.Sprintf("http://%d.test/%s%010d", crawl, strings.Repeat("a", 70), i*links+k)})
+			}
+			if !yield(rec) {
+				return
+			}
+		}
+	}
+}
+
+// TestCountsWhatIsKept: after every record no more is kept than is counted, and no more is counted than may be, with large
+// pages, redirects and pages that link to one another.
+func TestCountsWhatIsKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := New()
+		r.most = rapid.IntRange(4, 16).Draw(t, "KiB") << 10
+		for i, rec := range crawl(t, 40, 300) {
+			r.Observe(rec)
+			kept, sources := 0, make(map[*source]bool)
+			for v, w := range r.waiting {
+				kept += targetCost + len(v) + edgeCost*len(w.edges)
+				for _, e := range w.edges {
+					sources[e.from] = true
+				}
+			}
+			for s := range sources {
+				kept += sourceCost + outcomeCost*len(s.outcomes)
+			}
+			if kept > r.held || r.held > r.most {
+				t.Fatalf("after record %d %d bytes are kept, %d counted, and %d may be", i, kept, r.held, r.most)
+			}
+		}
+	})
+}
+
+// TestPastIsBounded: long targets of redirects leave less space for other verdicts, but the last ones are there.
+func TestPastIsBounded(t *testing.T) {
+	p, to := newPast(), strings.Repeat("a", 8000)
+	const n = 3 * mostPast / (verdictCost + 8000)
+	for i := range n {
+		p.add(fmt.Sprint(i), verdict{to: to})
+		if kept := (len(p.young.verdicts) + len(p.old.verdicts)) * (verdictCost + len(to)); kept > 2*mostPast || kept > p.young.bytes+p.old.bytes {
+			t.Fatalf("%d bytes are kept, %d counted", kept, p.young.bytes+p.old.bytes)
+		}
+	}
+	for i := n - mostPast/(verdictCost+8000); i < n; i++ {
+		if _, ok := p.of(fmt.Sprint(i)); !ok {
+			t.Fatalf("verdict %d of %d is forgotten", i, n)
+		}
+	}
+}
+
+// TestLargePagesTakeBoundedMemory: between two fits, what is counted of crawls with thousands of links on each page is within
+// its bound after every record, and the heap that they take is within what is counted.
+func TestLargePagesTakeBoundedMemory(t *testing.T) {
+	const crawls = 3
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before, counted := heap(), 0
+	var rankers []*Ranker
+	for c := range crawls {
+		r := New()
+		rankers = append(rankers, r)
+		for rec := range largePages(c, 100, 5000) {
+			r.Observe(rec)
+			if r.held > mostHeld || r.Bytes() > MostBytes {
+				t.Fatalf("after %d pages %d bytes are kept, %d in all", r.pages, r.held, r.Bytes())
+			}
+		}
+		counted += r.Bytes()
+		if got := heap() - before; got > counted {
+			t.Fatalf("%d crawls take %d bytes, more than the %d counted", len(rankers), got, counted)
+		}
+	}
+	runtime.KeepAlive(rankers)
+}
