@@ -116,7 +116,8 @@ func (w smallWeb) checkAnchors(t *rapid.T, sent *schemas.LinkFound) {
 }
 
 // crawlShards crawls the web with n shards with unlimited leases, the records among them in
-// any order but that of each pair, and some twice.
+// any order but that of each pair, and some twice. The ranker of a shard is switched now and then, also while the shard's store has not
+// committed what it wrote.
 func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[string]bool, leaps map[string]string) {
 	asked, leaps = make(map[string]bool), make(map[string]string)
 	sc := must[*scope.Scope](t, "scope")(scope.New(&schemas.Scope{Hosts: []string{"example"}}, nil))
@@ -127,14 +128,20 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 	if rapid.Bool().Draw(t, "guided") {
 		ctl.Policies[0].Ranker, ctl.Policies[0].Guide = schemas.Ranker_RANKER_GUIDE, guideNames[0]
 	}
+	policies := []*schemas.Policy{ctl.Policies[0], {Name: "p", Ranker: schemas.Ranker_RANKER_UNFOCUSED}}
 	d := drawDice(t)
 	shards := make([]*Shard, n)
-	inbox := make([][]*schemas.LinkFound, n)
-	for k := range shards {
-		shards[k] = must[*Shard](t, "open")(Open(storage.NewMemory(), "c", uint32(k)))
+	configure := func(k int) {
 		if err := shards[k].Configure(ctl, sc, Options{RetryDelay: time.Second}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	inbox := make([][]*schemas.LinkFound, n)
+	stores := make([]*lagging, n)
+	for k := range shards {
+		stores[k] = newLagging()
+		shards[k] = must[*Shard](t, "open")(Open(stores[k], "c", uint32(k)))
+		configure(k)
 		if err := shards[k].SetLease(&schemas.ShardLease{Pages: math.MaxUint64, Requests: math.MaxUint64, Window: 300}); err != nil {
 			t.Fatal(err)
 		}
@@ -168,6 +175,14 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 	waits := func(records []*schemas.LinkFound) bool { return len(records) > 0 }
 	for idle := 0; idle < 50*int(n) || slices.ContainsFunc(inbox, waits); idle++ {
 		k := d.IntN(int(n))
+		if d.IntN(20) == 0 {
+			ctl.Revision++
+			ctl.Policies[0] = policies[d.IntN(len(policies))]
+			configure(k)
+		}
+		if _, err := shards[k].Rescore(5); err != nil {
+			t.Fatal(err)
+		}
 		for range d.IntN(4) {
 			if len(inbox[k]) > 0 {
 				rec := inbox[k][0]
@@ -186,6 +201,9 @@ func (w smallWeb) crawlShards(t *rapid.T, n uint32, seeds []string) (asked map[s
 			rec := proto.CloneOf(w[r.GetUrl()])
 			rec.Id, rec.Shard = r.GetId(), r.GetShard()
 			inbox[k] = append(inbox[k], rec)
+		}
+		if d.IntN(4) == 0 {
+			stores[k].commit(t)
 		}
 	}
 	for k, s := range shards {
