@@ -19,6 +19,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/disk"
+	"forager/internal/platform/freeport"
 	"forager/internal/platform/objects"
 	"forager/schemas"
 )
@@ -116,7 +117,12 @@ func onSmallDisk(t *testing.T, dir string) {
 	data := filepath.Join(dir, "data")
 	const limit = 256 << 20
 	g, _ := simulated(t)
-	r := newRig(t, g.Handler, "data: data", "data: "+data, "pause_below: 1073741824", fmt.Sprint("pause_below: ", limit))
+	addresses, err := freeport.Addresses(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := addresses[0]
+	r := newRig(t, g.Handler, "\n    prioritize:\n", "\n    prioritize:\n        metrics: "+metrics+"\n", "data: data", "data: "+data, "pause_below: 1073741824", fmt.Sprint("pause_below: ", limit))
 	r.parts()
 	r.start(cli.StageNames)
 	fill := &ballast{t, dir, filepath.Join(dir, "ballast")}
@@ -147,11 +153,11 @@ func onSmallDisk(t *testing.T, dir string) {
 	r.until("full", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 50 })
 	fill.leave(clickHouseKeeps - 1<<20)
 	r.refused()
-	fill.leave(0)
-	r.stuck("full")
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	before := refusals(t, metrics)
+	wait(t, "the broker refuses several times what prioritize writes", func() bool {
 		fill.leave(0) // including what was freed since
-	}
+		return refusals(t, metrics) >= before+4
+	})
 	for _, p := range r.stack.Processes.List {
 		if !p.Alive() {
 			t.Errorf("%s did not survive the full disk:\n%s", p.Name, deploy.LastLines(p.Log, 10))
@@ -217,12 +223,15 @@ func (r *rig) refused() {
 	}
 }
 
-// stuck waits until the disk is full and the broker reports it.
-func (r *rig) stuck(crawl string) {
-	r.t.Helper()
-	wait(r.t, "the broker refuses", func() bool {
-		at := r.books.Status(crawl).GetAt()
-		time.Sleep(1500 * time.Millisecond) // statuses are written every second
-		return r.books.Status(crawl).GetAt() == at
-	})
+// refusals returns how often the stage that serves its metrics at an address was refused something that it tries again.
+func refusals(t *testing.T, metrics string) (n int) {
+	t.Helper()
+	const counter = `forager_stage_errors_total{class="unavailable"} %d`
+	for line := range strings.Lines(scrape(t, "http://"+metrics+"/metrics")) {
+		if _, err := fmt.Sscanf(line, counter, &n); err == nil {
+			return n
+		}
+	}
+	t.Fatalf("%s serves no %s", metrics, counter)
+	return 0
 }
