@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -82,6 +84,41 @@ func TestProgressLine(t *testing.T) {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
+}
+
+// TestProgressInALog: where standard error is no terminal, a task that takes long prints a line a minute with what is left, and
+// a short one nothing.
+func TestProgressInALog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c := newConsole(&log)
+		task := &progress.Task{What: "training"}
+		task.Begin(0, 100)
+		end := c.Begin(task)
+		for range 31 { // a hundredth each 10 s
+			time.Sleep(10 * time.Second)
+			task.Reach(task.Done()+1, 100)
+		}
+		end()
+		end = c.Begin(&progress.Task{What: "reading"})
+		time.Sleep(45 * time.Second)
+		end()
+		time.Sleep(time.Hour)
+		c.close()
+		lines := strings.Split(strings.TrimSuffix(log.String(), "\n"), "\n")
+		if len(lines) != 5 || strings.ContainsAny(log.String(), "\r\x1b") {
+			t.Fatalf("in five minutes it printed %q", lines)
+		}
+		for i, line := range lines {
+			percent, left := 0, ""
+			if _, err := fmt.Sscanf(line, "training: %d %%, about %s left", &percent, &left); err != nil || percent < 5*(i+1) || percent > 6*(i+1) {
+				t.Errorf("line %d is %q (%v)", i, line, err)
+			}
+			if d, err := time.ParseDuration(left); err != nil || d < 10*time.Minute || d > 20*time.Minute {
+				t.Errorf("line %d estimates %q (%v)", i, line, err)
+			}
+		}
+	})
 }
 
 // TestProgressOnATerminal: a line of progress is overwritten, and removed before text is printed.
