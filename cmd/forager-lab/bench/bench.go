@@ -116,7 +116,7 @@ const requestsPerPage = 6.5
 
 func (c *Command) webs(ctx context.Context) []benchWeb {
 	list := []benchWeb{{
-		name: "simweb", ground: func() (*demo.Ground, error) { return demo.SimGround(c.Pages) },
+		name: "simweb", ground: func() (*demo.Ground, error) { return demo.SimGround(ctx, c.Pages) },
 		serve: []string{"serve-simweb"}, crawls: []benchCrawl{{name: "simweb", budget: pagesBudget}},
 	}}
 	if c.Web != "" {

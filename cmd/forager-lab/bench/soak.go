@@ -102,7 +102,7 @@ func (c *SoakCommand) Run(s *cli.Session) (err error) {
 	if err := d.Clear(); err != nil {
 		return err
 	}
-	if d.Ground, err = demo.SimGround(c.Pages); err != nil { // its critic has the vocabulary of every web
+	if d.Ground, err = demo.SimGround(s, c.Pages); err != nil { // its critic has the vocabulary of every web
 		return err
 	}
 	d.Ground.Seeds = web.Examples(d.Ground.Topic, 5)

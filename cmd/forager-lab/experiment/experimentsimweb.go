@@ -20,6 +20,7 @@ import (
 	"forager/internal/lab/measure"
 	"forager/internal/lab/tables"
 	"forager/internal/lab/taskfile"
+	"forager/internal/platform/progress"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
@@ -88,8 +89,10 @@ func (c *SimwebCommand) Run(s *cli.Session) error {
 		}
 	}
 	var rows []SimRow
+	ctx, end := progress.Start(s, "crawls", int64(len(c.Cues)*len(c.Seeds)*len(c.Rankers)))
+	defer end()
 	for _, cues := range c.Cues {
-		byRanker, err := c.crawls(s, cues)
+		byRanker, err := c.crawls(ctx, cues)
 		if err != nil {
 			return err
 		}
@@ -181,7 +184,7 @@ type simCrawl struct {
 }
 
 // crawls runs those of one setting of cues: measures by ranker, one for each web.
-func (c *SimwebCommand) crawls(s *cli.Session, cues string) (map[string][]simCrawl, error) {
+func (c *SimwebCommand) crawls(ctx context.Context, cues string) (map[string][]simCrawl, error) {
 	lessons, err := c.web(c.Critic, cues)
 	if err != nil {
 		return nil, cli.AsUsage(err)
@@ -190,20 +193,20 @@ func (c *SimwebCommand) crawls(s *cli.Session, cues string) (map[string][]simCra
 	if !slices.Contains(lessons.Topics(), topic) {
 		return nil, cli.Usagef("no topic %q; there are: %s", topic, strings.Join(lessons.Topics(), ", "))
 	}
-	model, err := demo.SimCritic(lessons)
+	model, err := demo.SimCritic(ctx, lessons)
 	if err != nil {
 		return nil, err
 	}
 	var prior []byte
 	if slices.Contains(c.Rankers, Taught) {
-		if prior, err = c.teach(s, topic, cues, model); err != nil {
+		if prior, err = c.teach(ctx, topic, cues, model); err != nil {
 			return nil, err
 		}
 	}
 	out := make(map[string][]simCrawl)
-	for i, seed := range c.Seeds {
-		if s.Err() != nil {
-			return nil, s.Err()
+	for _, seed := range c.Seeds {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
 		g, err := c.Ground(seed, cues, topic, c.Budget, model)
 		if err != nil {
@@ -212,7 +215,11 @@ func (c *SimwebCommand) crawls(s *cli.Session, cues string) (map[string][]simCra
 		var all sync.WaitGroup
 		made, errs := make([]*experiment.Crawl, len(c.Rankers)), make([]error, len(c.Rankers))
 		for k, ranker := range c.Rankers {
-			all.Go(func() { made[k], errs[k] = c.try(s, g, ranker, prior) })
+			all.Go(func() {
+				if made[k], errs[k] = c.try(ctx, g, ranker, prior); errs[k] == nil {
+					errs[k] = progress.Add(ctx, 1)
+				}
+			})
 		}
 		all.Wait()
 		if err := errors.Join(errs...); err != nil {
@@ -221,7 +228,6 @@ func (c *SimwebCommand) crawls(s *cli.Session, cues string) (map[string][]simCra
 		for k, ranker := range c.Rankers {
 			out[ranker] = append(out[ranker], simCrawl{g.Measure(made[k]), made[k].Took})
 		}
-		fmt.Fprintf(s.Stderr, "cues %s: web %d of %d\n", cues, i+1, len(c.Seeds))
 	}
 	return out, nil
 }

@@ -168,7 +168,7 @@ func (c *experimentPapers) synthetic(ctx context.Context, cues string) (*papers.
 		return nil, cli.AsUsage(err)
 	}
 	topic := lessons.Topics()[min(5, len(lessons.Topics())-1)]
-	model, err := demo.SimCritic(lessons)
+	model, err := demo.SimCritic(ctx, lessons)
 	if err != nil {
 		return nil, err
 	}

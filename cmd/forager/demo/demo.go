@@ -114,7 +114,7 @@ func (c *Command) Run(s *cli.Session) error {
 	if c.Web != "" || c.Task != "" || c.Tasks != "" {
 		return cli.Usagef("the demo of a frozen web is a command of forager-lab: forager-lab demo --web %s --task TASK", cmp.Or(c.Web, "FILE"))
 	}
-	return c.RunOn(s, func() (*Ground, error) { return SimGround(c.Pages) })
+	return c.RunOn(s, func() (*Ground, error) { return SimGround(s, c.Pages) })
 }
 
 // RunOn runs the demo on what open returns.
@@ -364,7 +364,7 @@ func WriteDemoPipeline(from, out, proxy string, more ...Setting) (string, error)
 }
 
 // SimGround is a synthetic web: the critic is trained on pages of a third web of the same language, the apprentice on a second.
-func SimGround(pages uint64) (*Ground, error) {
+func SimGround(ctx context.Context, pages uint64) (*Ground, error) {
 	const crawled, taught, examples = 1, 2, 3
 	webs := make(map[uint64]*simweb.Web)
 	for _, seed := range []uint64{crawled, taught, examples} {
@@ -374,7 +374,7 @@ func SimGround(pages uint64) (*Ground, error) {
 		}
 		webs[seed] = w
 	}
-	model, err := SimCritic(webs[examples])
+	model, err := SimCritic(ctx, webs[examples])
 	if err != nil {
 		return nil, err
 	}
@@ -391,7 +391,7 @@ func SimGround(pages uint64) (*Ground, error) {
 }
 
 // SimCritic is a critic of the topics of a synthetic web, and of pages about none of them, trained on 60 pages of each.
-func SimCritic(w *simweb.Web) (*critic.Model, error) {
+func SimCritic(ctx context.Context, w *simweb.Web) (*critic.Model, error) {
 	var set critic.Examples
 	for _, topic := range append([]string{simweb.Other}, w.Topics()...) {
 		for _, url := range w.Examples(topic, 60) {
@@ -406,7 +406,7 @@ func SimCritic(w *simweb.Web) (*critic.Model, error) {
 		}
 	}
 	from := fmt.Sprintf("synthetic web, seed %d", w.Config().Seed)
-	model, _, err := critic.Train(context.Background(), &set, critic.Settings{Exact: true, Cap: 300, Provenance: map[string]string{"examples": from}})
+	model, _, err := critic.Train(ctx, &set, critic.Settings{Exact: true, Cap: 300, Provenance: map[string]string{"examples": from}})
 	return model, err
 }
 

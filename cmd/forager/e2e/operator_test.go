@@ -454,7 +454,7 @@ func (r *rig) testHalfCritic(t *testing.T, g *demo.Ground) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := demo.SimCritic(web)
+	model, err := demo.SimCritic(t.Context(), web)
 	if err != nil {
 		t.Fatal(err)
 	}

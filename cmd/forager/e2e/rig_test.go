@@ -174,7 +174,7 @@ func (r *rig) start(names []string, env ...string) {
 	r.stack.Env = nil
 }
 
-var simulatedGround = sync.OnceValues(func() (*demo.Ground, error) { return demo.SimGround(300) })
+var simulatedGround = sync.OnceValues(func() (*demo.Ground, error) { return demo.SimGround(context.Background(), 300) })
 
 // simulated is a small synthetic web with a critic for it; the critic is trained once for all tests.
 func simulated(t testing.TB) (*demo.Ground, *simweb.Web) {
