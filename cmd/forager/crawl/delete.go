@@ -15,6 +15,7 @@ import (
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
+	"forager/internal/platform/progress"
 	"forager/internal/platform/segment"
 	"forager/schemas"
 )
@@ -165,7 +166,12 @@ func (d *Deletion) segments(ctx context.Context, store *objects.Store, db *analy
 		return err
 	}
 	d.KeptSegments = append(d.KeptSegments, shared...)
+	ctx, end := progress.Start(ctx, "deleting segments", int64(len(names)))
+	defer end()
 	for _, name := range names {
+		if err := progress.Add(ctx, 1); err != nil {
+			return err
+		}
 		data, err := store.Get(ctx, name)
 		if errors.Is(err, objects.ErrNotFound) {
 			continue // an earlier call was interrupted
