@@ -58,9 +58,14 @@ func benched(t *testing.T, args ...string) (string, *bench.Report) {
 }
 
 func TestBench(t *testing.T) {
-	out, report := benched(t, "--pages", "120", "--rankers", "soft-focus", "--cores", "1")
-	if len(report.Runs) != 1 || report.Runs[0].Pages != 120 || report.Cores != 1 {
+	out, report := benched(t, "--pages", "120", "--cores", "1")
+	if report.Cores != 1 || len(report.Runs) != 3 {
 		t.Fatalf("bench.json: %+v", report)
+	}
+	for i, ranker := range []string{"mixture", "soft-focus", "apprentice"} {
+		if x := report.Runs[i]; x.Ranker != ranker || x.Pages != 120 {
+			t.Errorf("run %d: %d pages with %s, want 120 with %s", i, x.Pages, x.Ranker, ranker)
+		}
 	}
 	for _, want := range []string{"1 processors", "CPU ms a page, prioritize", "floor: net/http + html.Parse", "peak MiB / memory_bytes, local", "loop idle"} {
 		if !strings.Contains(out, want) {
