@@ -62,9 +62,18 @@ func (a *addresses) seen(limits *schemas.Politeness) []addressed {
 	return all
 }
 
-// The log of the web servers has the last word: hosts that share addresses, over partitions of several replicas, over kept
-// connections and redirects of robots.txt to other hosts, are asked one at a time with the pause between.
+// The log of the web servers has the last word: hosts that share addresses or networks, over partitions of several replicas, over
+// kept connections and redirects of robots.txt to other hosts, are asked one at a time with the pause between.
 func TestLimitsOfAddresses(t *testing.T) {
+	for name, limits := range map[string]*schemas.Politeness{
+		"address": {AddressDelayMs: 40}, "network": {NetworkDelayMs: 40}, "both": {AddressDelayMs: 70, NetworkDelayMs: 30},
+	} {
+		t.Run(name, func(t *testing.T) { limitsOfAddresses(t, limits) })
+	}
+}
+
+func limitsOfAddresses(t *testing.T, limits *schemas.Politeness) {
+	limits.UserAgent = "forager/1 (+mailto:x@a.test)"
 	of := func(name string) [][4]byte {
 		if strings.HasPrefix(name, "odd") {
 			return [][4]byte{{127, 0, 7, 3}}
@@ -93,7 +102,6 @@ func TestLimitsOfAddresses(t *testing.T) {
 	b.cfg.Stages.Fetch.AllowPrivate = pipeline.Hosts{"127.0.7.0/24"}
 	b.run()
 	b.run()
-	limits := &schemas.Politeness{UserAgent: "forager/1 (+mailto:x@a.test)", AddressDelayMs: 40}
 	var requests []*schemas.FetchRequest
 	for i := range 6 {
 		kind := []string{"even", "odd"}[i/3]
