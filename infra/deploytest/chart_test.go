@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -293,6 +294,7 @@ func TestChartPipeline(t *testing.T) {
 		{"access key", cfg.S3.AccessKeyEnv, "S3_ACCESS_KEY"},
 		{"password of ClickHouse", cfg.ClickHouse.PasswordEnv, "CLICKHOUSE_PASSWORD"},
 		{"partitions", cfg.Topics["page.fetched"].Partitions, 7},
+		{"snapshots", cfg.Snapshots, pipeline.Snapshots{Every: 5 * time.Minute, Rate: 32 << 20}},
 		{"concurrency", cfg.Stages.Fetch.Concurrency, 32},
 		{"metrics", cfg.Stages.Distill.Metrics, "0.0.0.0:9100"},
 		{"data", cfg.Data, "/var/lib/forager"},
@@ -377,7 +379,7 @@ func mutate(t testing.TB, name string, v any) any {
 			return "123m"
 		case last == "storage":
 			return "7Gi"
-		case last == "retention", last == "pageRetention", last == "sessionTimeout", last == "interval":
+		case last == "retention", last == "pageRetention", last == "every", last == "sessionTimeout", last == "interval":
 			return "17s"
 		case strings.HasPrefix(v, "http://"):
 			return "https://elsewhere.example"

@@ -76,7 +76,7 @@ func (m *Stage) snapshots(counter func(name, help string, labels ...string) *pro
 	m.Snapshots = counter("snapshots_total", "Snapshots of the state of a partition, by result: made or failed (tried again later).", "result")
 	m.SnapshotsUnfit = counter("snapshots_unfit_total", "Snapshots that could not be restored, by reason.", "reason")
 	m.SnapshotTime = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: "snapshot_timestamp_seconds",
-		Help: "When the newest snapshot of a partition was made, Unix time."}, []string{"topic", "partition"})
+		Help: "When a snapshot last had the whole state of a partition, or the partition was taken over, Unix time."}, []string{"topic", "partition"})
 	m.SnapshotBytes = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: "snapshot_bytes_total",
 		Help: "Bytes of snapshots that were sent to the object store."})
 	m.StateRestored = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "forager", Subsystem: "stage", Name: "state_restored_total",

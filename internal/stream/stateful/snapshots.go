@@ -53,10 +53,16 @@ func (s *statefulClaim) snapshots(store *Store, owner *Owner) *snapshots {
 	for _, dir := range left {
 		_ = os.RemoveAll(dir)
 	}
+	s.saved(time.Now())
 	return &snapshots{
 		claim: s, store: store, epoch: owner.Epoch(), timer: time.NewTimer(s.stage.Snapshots.Every),
 		maker: snapshot.Maker{Bucket: s.stage.Snapshots.Bucket, Of: s.of(), Limit: s.limit},
 	}
+}
+
+// saved notes when a snapshot had the whole state, or the partition was taken over.
+func (s *statefulClaim) saved(at time.Time) {
+	s.client.Metrics.SnapshotTime.WithLabelValues(s.stage.Input, strconv.Itoa(s.claim.Partition)).Set(float64(at.UnixMilli()) / 1000)
 }
 
 // Directories next to that of a partition.
@@ -82,6 +88,7 @@ func (x *snapshots) due() <-chan time.Time {
 // flush prepares a checkpoint, if the state has changed.
 func (x *snapshots) flush() (err error) {
 	if x.store.Marks().String() == x.made {
+		x.claim.saved(time.Now())
 		x.timer.Reset(x.claim.stage.Snapshots.Every)
 		return nil
 	}
@@ -133,7 +140,7 @@ func (x *snapshots) upload(ctx context.Context, dir string, marks state.Marks, f
 	}
 	stream.Failpoint("snapshot-made")
 	s.client.Metrics.Snapshots.WithLabelValues("made").Inc()
-	s.client.Metrics.SnapshotTime.WithLabelValues(s.stage.Input, strconv.Itoa(s.claim.Partition)).Set(float64(began.Unix()))
+	s.saved(began)
 	s.client.Log.Info("snapshot", "stage", s.stage.Stage, "partition", s.claim.Partition, "epoch", x.epoch, "next", marks.Input,
 		"bytes", r.Bytes, "sent", r.Sent, "seconds", time.Since(began).Seconds())
 	if fast {
@@ -191,6 +198,9 @@ func (x *snapshots) stop() {
 	}
 	if x.done != nil {
 		x.abandon()
+	}
+	if x.timer != nil {
+		x.claim.client.Metrics.SnapshotTime.DeleteLabelValues(x.claim.stage.Input, strconv.Itoa(x.claim.claim.Partition))
 	}
 }
 

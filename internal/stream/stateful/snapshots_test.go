@@ -252,6 +252,39 @@ func TestForeignAndNewerSnapshots(t *testing.T) {
 	}
 }
 
+// The time of a partition's snapshot goes on while its state does not change, and is not served when the partition has been given up.
+func TestTimeOfSnapshots(t *testing.T) {
+	t.Parallel()
+	l := newLots(t)
+	l.feed(20)
+	began, times := float64(time.Now().Unix()), map[float64]bool{}
+	key := func(series map[string]float64) (at float64) {
+		for name, value := range series {
+			if strings.HasPrefix(name, "forager_stage_snapshot_timestamp_seconds") {
+				at = value
+			}
+		}
+		return at
+	}
+	var made float64
+	_, series := l.run(t.TempDir(), 20*time.Millisecond, func(series map[string]float64) bool {
+		if n := series["forager_stage_snapshots_total made"]; n == 0 || n != made {
+			made = n
+			clear(times)
+		}
+		times[key(series)] = true
+		return made > 0 && len(times) > 3
+	})
+	for at := range times {
+		if at < began || at > began+600 {
+			t.Errorf("%v s after the begin", at-began)
+		}
+	}
+	if at := key(series); at != 0 {
+		t.Errorf("%v is served after the end", at)
+	}
+}
+
 // A store that is away never stops a stage; snapshots are made once it is back.
 func TestStagesRunWithoutTheStore(t *testing.T) {
 	t.Parallel()

@@ -143,6 +143,7 @@ clickhouse:
   password_env: CLICKHOUSE_PASSWORD
 {{- end }}
 disk: {pause_below: {{ int64 .Values.pauseBelow }}}
+snapshots: {every: {{ .Values.snapshots.every }}, rate: {{ int64 .Values.snapshots.rate }}}
 topics:
 {{- range list "page.fetched" "page.parsed" "page.judged" }}
   {{ . }}: {retention: {{ $.Values.pageRetention }}}
