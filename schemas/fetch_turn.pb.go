@@ -30,6 +30,7 @@ type FetchTurn struct {
 	// IP address; "proxy" for all that a proxy connects to, whose addresses are unknown.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	// Pauses of the crawl (Politeness). Turns at one address conflict if both keep a pause there; so do turns in one network.
+	// At the end of a turn the first may be longer: that of a host that refused.
 	AddressDelayMs uint32 `protobuf:"varint,3,opt,name=address_delay_ms,json=addressDelayMs,proto3" json:"address_delay_ms,omitempty"`
 	// That of the network.
 	NetworkDelayMs uint32 `protobuf:"varint,4,opt,name=network_delay_ms,json=networkDelayMs,proto3" json:"network_delay_ms,omitempty"`

@@ -23,13 +23,13 @@
 //
 // The scheduler (schedule.go) decides which request is made next; time is an argument. A host on which some crawl keeps a pause gets one
 // request at a time, and the next only when the longest pause concerned has passed since the end of the last one: delay_ms of the
-// crawls, Crawl-delay of robots.txt, and the pause added after 429 and 503. A request for robots.txt counts (its redirects do not). A
-// host is known while it has requests or must not be requested, and for ten minutes after a refusal. Without any pause (the operator's own
+// crawls, Crawl-delay of robots.txt, and what is added by the host's pace (pace.go, docs/decisions/0231). A request for robots.txt counts (its redirects do not). A
+// host is known while it has requests or must not be requested, and for ten minutes while it is slowed down. Without any pause (the operator's own
 // servers) prioritize's host_window is the bound. Turns go round over crawls, then over the hosts of each. No crawl takes all slots
 // (stages.fetch.concurrency) or all places for waiting requests, so neither a large crawl nor slow hosts delay the others.
 //
-// After 429 and 503 the host is not requested for 10 s, doubled each time up to an hour, or for Retry-After; its pause grows until it
-// responds normally. From the 7th refusal in a row on the request is a SERVER_ERROR, whose tries are counted: otherwise a host that always
+// After 429 and 503 the host is not requested for 10 s, doubled each time up to an hour, or for Retry-After; then its pause is
+// longer, and shrinks by a tenth with each normal response. From the 7th refusal in a row on the request is a SERVER_ERROR, whose tries are counted: otherwise a host that always
 // refuses would keep its crawl from ending. For robots.txt (RFC 9309) see robotsBook.
 //
 // # Addresses

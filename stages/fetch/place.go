@@ -31,6 +31,8 @@ type place struct {
 	// holder is the lane that has the turn: it waits for a slot, or inUse.
 	holder *lane
 	inUse  bool
+	// rest is the least pause at the address after the turn: that of a host that has refused.
+	rest time.Duration
 }
 
 type placeKey struct {
@@ -203,9 +205,12 @@ func (s *scheduler) missed(p *place, now time.Time) {
 func (s *scheduler) endTurn(p *place, unused bool, now time.Time) {
 	r := p.record()
 	r.End, r.Unused = true, unused
+	if p.limits.Address > 0 {
+		r.AddressDelayMs = max(r.AddressDelayMs, uint32(p.rest.Milliseconds()))
+	}
 	s.places.send(r)
 	delete(s.places.byTurn, p.id)
-	p.id, p.ready, p.holder, p.inUse = turns.ID{}, false, nil, false
+	p.id, p.ready, p.holder, p.inUse, p.rest = turns.ID{}, false, nil, false, 0
 	if len(p.lanes) > 0 {
 		s.askTurn(p, now)
 	} else {

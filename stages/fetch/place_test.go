@@ -95,6 +95,7 @@ type pageAt struct {
 	address string
 	takes   time.Duration
 	robots  int // requests for robots.txt before it
+	refuses bool
 	settled []string
 	until   time.Time
 }
@@ -110,6 +111,9 @@ func (j *pageAt) visit(_ time.Duration, address string) report {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asks = append(w.asks, addressed{j.address, j.task.host, j.task.crawl, begin, time.Now(), j.task.limits})
+	if j.refuses {
+		j.process.s.refused(j.task.host, 0)
+	}
 	if j.robots > 0 {
 		j.robots--
 		return report{asked: true, again: true, address: j.address}

@@ -211,12 +211,13 @@ func (r *request) fetch() report {
 		return report{asked: true}
 	case errors.Is(err, webclient.ErrTimeout):
 		page.Outcome, page.Detail = schemas.Outcome_OUTCOME_TIMEOUT, err.Error()
+		r.stage.schedule.timedOut(r.req.Host)
 	case err != nil:
 		page.Outcome, page.Detail = schemas.Outcome_OUTCOME_CONNECTION_FAILED, err.Error()
 	default:
 		r.stage.metrics.answer.Observe(took.Seconds())
 		r.stage.metrics.bytes.Add(float64(len(got.Body)))
-		r.answered(page, got)
+		r.answered(page, got, took)
 	}
 	if page.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
 		r.settle(page)
@@ -236,7 +237,7 @@ func want(a *webclient.Answer, start []byte) bool {
 }
 
 // answered sets the fields that follow from the response.
-func (r *request) answered(page *schemas.PageFetched, got *webclient.Answer) {
+func (r *request) answered(page *schemas.PageFetched, got *webclient.Answer, took time.Duration) {
 	contentType := got.Header.Get("Content-Type")
 	meaning := httpresponse.Of(r.url, got.Status, got.Header.Get("Location"), contentType, got.Body)
 	if meaning.Outcome == schemas.Outcome_OUTCOME_DELIVERED && got.Body == nil {
@@ -246,7 +247,7 @@ func (r *request) answered(page *schemas.PageFetched, got *webclient.Answer) {
 	page.Status, page.ContentType = uint32(got.Status), text(contentType, 256)
 	page.Outcome, page.Detail, page.Redirect = meaning.Outcome, meaning.Detail, meaning.Redirect
 	if got.Status != http.StatusTooManyRequests && got.Status != http.StatusServiceUnavailable {
-		r.stage.schedule.answered(r.req.Host)
+		r.stage.schedule.answered(r.req.Host, took)
 		return
 	}
 	retryAfter, said := retryAfter(got.Header.Get("Retry-After"), time.Now())

@@ -86,9 +86,7 @@ type host struct {
 	used  time.Time     // last used
 	// wait: not to be requested before (429, 503, Retry-After).
 	wait time.Time
-	// refusals in a row, and the pause that they added.
-	refusals int
-	slower   time.Duration
+	pace pace
 	// wakeAt is when the host is checked next; zero = no task waits for it.
 	wakeAt time.Time
 }
@@ -329,47 +327,51 @@ func (s *scheduler) refused(name string, retryAfter time.Duration) (until time.T
 	if h == nil {
 		return now.Add(max(retryAfter, firstWait)), 1
 	}
-	h.refusals++
-	h.slower = min(max(2*h.slower, time.Second), mostSlower)
-	wait := min(firstWait<<min(h.refusals-1, 16), lastWait)
+	h.pace = h.pace.refused()
+	wait := min(firstWait<<min(h.pace.refusals-1, 16), lastWait)
 	if retryAfter > 0 {
 		wait = min(max(retryAfter, time.Second), mostRetryAfter)
 	}
 	if until = now.Add(wait); until.After(h.wait) {
 		h.wait = until
 	}
-	return h.wait, h.refusals
+	return h.wait, h.pace.refusals
 }
 
 const (
 	firstWait      = 10 * time.Second // after the first refusal without Retry-After; doubles with each
 	lastWait       = time.Hour
 	mostRetryAfter = 24 * time.Hour
-	mostSlower     = time.Minute // added to the pause of a host that refuses
 )
 
-// answered notes a normal response of a host.
-func (s *scheduler) answered(name string) {
+// answered notes a normal response of a host that took so long.
+func (s *scheduler) answered(name string, took time.Duration) {
 	s.mu.Lock()
 	defer s.unlock()
 	if h := s.hosts[name]; h != nil {
-		h.refusals = 0
-		if h.slower /= 2; h.slower < 100*time.Millisecond {
-			h.slower = 0
-		}
+		h.pace = h.pace.responded(took)
+	}
+}
+
+// timedOut notes a request to a host without a response.
+func (s *scheduler) timedOut(name string) {
+	s.mu.Lock()
+	defer s.unlock()
+	if h := s.hosts[name]; h != nil {
+		h.pace = h.pace.timedOut()
 	}
 }
 
 // pause returns the pause before the host's next request: the longest of those of the crawls that
-// may be next, of the crawl of the last request, and of the host's refusals.
+// may be next and of the crawl of the last request, or what the host's pace makes of it.
 func (h *host) pause() time.Duration {
-	longest := max(h.delay, h.slower)
+	longest := h.delay
 	for _, l := range h.lanes {
 		if l.live > 0 {
 			longest = max(longest, l.pause())
 		}
 	}
-	return longest
+	return h.pace.of(longest)
 }
 
 // pause returns that of the lane's crawl.
@@ -554,7 +556,7 @@ func (s *scheduler) end(t *task, pause time.Duration, r report) {
 	t.lane.crawlDelay = max(t.lane.crawlDelay, r.crawlDelay)
 	t.address = r.address
 	if p := t.turn; p != nil {
-		t.turn = nil
+		t.turn, p.rest = nil, h.pace.least
 		s.endTurn(p, !r.asked, now)
 	}
 	if r.again {
@@ -584,7 +586,7 @@ func (s *scheduler) back(t *task) {
 	}
 }
 
-// A host that has refused is dropped when no request was made to it or waited for it for forgetHost.
+// A host that is slowed down is dropped when no request was made to it or waited for it for forgetHost.
 const (
 	sweepEvery = time.Minute
 	forgetHost = 10 * time.Minute
@@ -610,15 +612,16 @@ func (s *scheduler) sweep() {
 
 // until returns how long the state of a host without requests is needed, if crawls keep a pause of at most longest.
 func (h *host) until(longest time.Duration) time.Time {
-	pause := max(h.delay, h.slower, longest)
+	pause := max(h.delay, longest)
 	for _, l := range h.lanes {
 		pause = max(pause, l.crawlDelay)
 	}
+	pause = h.pace.of(pause)
 	until := h.wait
 	if end := h.ended.Add(pause); !h.ended.IsZero() && end.After(until) {
 		until = end
 	}
-	if since := h.used.Add(forgetHost); h.refusals > 0 || h.slower > 0 {
+	if since := h.used.Add(forgetHost); h.pace.slowed() {
 		if until = until.Add(forgetHost); since.After(until) {
 			until = since
 		}

@@ -38,6 +38,7 @@ type fakeJob struct {
 	takes       time.Duration
 	robots      time.Duration // the host's first visit is for robots.txt, which has this crawl-delay
 	refuses     int           // visits that are refused (429)
+	timesOut    bool
 	arrived     time.Time
 	begun       time.Time
 	until       time.Time
@@ -110,7 +111,11 @@ func (j *fakeJob) visit(pause time.Duration, _ string) report {
 		j.w.note(j, "refused")
 		return report{asked: true, crawlDelay: j.robots}
 	}
-	j.w.s.answered(j.task.host)
+	if j.timesOut {
+		j.w.s.timedOut(j.task.host)
+	} else {
+		j.w.s.answered(j.task.host, j.takes)
+	}
 	j.w.note(j, "visited")
 	return report{asked: true, crawlDelay: j.robots}
 }
@@ -556,7 +561,7 @@ func TestRefusalsBackOff(t *testing.T) {
 			t.Errorf("Retry-After is kept as %v", time.Until(until))
 		}
 		w.s.mu.Lock()
-		slower := w.s.hosts["a"].slower
+		slower := w.s.hosts["a"].pace.least
 		w.s.mu.Unlock()
 		if slower < 16*time.Second {
 			t.Errorf("the pause grew by %v", slower)
@@ -567,16 +572,16 @@ func TestRefusalsBackOff(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if second := w.seen()[2].begin.Sub(w.seen()[1].end); second < slower/2 || second > slower {
+		if second := w.seen()[2].begin.Sub(w.seen()[1].end); second < slower*9/10 || second > slower {
 			t.Errorf("a pause of %v was kept as %v after one answer", slower, second)
 		}
-		for range 12 {
-			w.s.answered("a")
+		for range 60 {
+			w.s.answered("a", 0)
 		}
 		w.s.mu.Lock()
 		defer w.s.mu.Unlock()
-		if h := w.s.hosts["a"]; h.slower != 0 || h.refusals != 0 {
-			t.Errorf("after twelve answers: %d refusals, pause %v", h.refusals, h.slower)
+		if h := w.s.hosts["a"]; h.pace.slowed() {
+			t.Errorf("after sixty answers: %+v", h.pace)
 		}
 	})
 }
