@@ -201,6 +201,7 @@ func readDone(t *testing.T, r *rig, o *operator) {
 	if requests != st.GetDispatched() || delivered != st.GetPages() {
 		t.Errorf("hosts have %d requests and %d pages, status %d and %d", requests, delivered, st.GetDispatched(), st.GetPages())
 	}
+	readTreated(t, r, o)
 	pages := ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=500").Items
 	if uint64(len(pages)) != st.GetPages() {
 		t.Errorf("%d pages, status %d", len(pages), st.GetPages())
@@ -243,6 +244,46 @@ func readDone(t *testing.T, r *rig, o *operator) {
 		if status, _, body := o.do("POST", "/api/v1/query", "", fmt.Sprintf(`{"sql":%q}`, sql)); status != 409 {
 			t.Errorf("%s: %d %s", sql, status, body)
 		}
+	}
+}
+
+// readTreated compares how hosts were treated, in the interface by pages of 2, with page.fetched and with the view of hosts.
+func readTreated(t *testing.T, r *rig, o *operator) {
+	sent, disallowed := map[string]uint64{}, map[string]uint64{}
+	for _, page := range records[*schemas.PageFetched](r, schemas.TopicPageFetched, "done") {
+		u, err := url.Parse(page.Url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch host := u.Host; {
+		case page.Outcome == schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED:
+			disallowed[host]++
+		case page.Status > 0 || page.Outcome == schemas.Outcome_OUTCOME_TIMEOUT || page.Outcome == schemas.Outcome_OUTCOME_CONNECTION_FAILED:
+			sent[host]++
+		}
+	}
+	var all []analytics.Treated
+	for next := ""; ; {
+		part := ask[listed[analytics.Treated]](o, "/api/v1/crawls/done/treatment?limit=2&cursor="+next)
+		all = append(all, part.Items...)
+		if next = part.Next; next == "" {
+			break
+		}
+	}
+	_, _, view := o.do("GET", "/crawls/done/hosts", "", "")
+	_, view, _ = strings.Cut(view, "<h2>Treatment</h2>")
+	for i, h := range all {
+		if h.Requests != sent[h.Host] || h.Disallowed != disallowed[h.Host] || h.Gaps != max(h.Requests, 1)-1 || h.LeastGap > h.MedianGap || i > 0 && h.Requests > all[i-1].Requests {
+			t.Errorf("%+v, of page.fetched %d requests, %d disallowed", h, sent[h.Host], disallowed[h.Host])
+		}
+		delete(sent, h.Host)
+		row := fmt.Sprintf(`<th scope="row">%s</th><td class="n">%d</td>`, h.Host, h.Requests)
+		if i < 50 && !strings.Contains(view, row) {
+			t.Errorf("the view of hosts lacks %s", row)
+		}
+	}
+	if len(all) < 3 || len(sent) > 0 {
+		t.Errorf("%d hosts, without %v", len(all), sent)
 	}
 }
 

@@ -158,6 +158,11 @@ func reads(a huma.API, s *view.Source) {
 		func(ctx context.Context, in *ofHosts, skip, most int) ([]analytics.Host, error) {
 			return s.DB.Hosts(ctx, in.Crawl, in.By, skip, most)
 		}, func(in *ofHosts) (string, *Part) { return in.Crawl, &in.Part })
+	asked(a, s, "list-treated-hosts", "/api/v1/crawls/{crawl}/treatment", "Hosts by how they were treated: pauses, refusals, robots.txt, waiting",
+		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.Treated, error) {
+			all, err := s.DB.Report(in.Crawl).Treated(ctx, skip+most)
+			return all[min(skip, len(all)):], err
+		}, crawl)
 	asked(a, s, "list-pages", "/api/v1/crawls/{crawl}/pages", "Requests of a URL, or the newest delivered pages",
 		func(ctx context.Context, in *ofPages, skip, most int) ([]analytics.SeenPage, error) {
 			return s.DB.SeenPages(ctx, in.Crawl, in.URL, in.Above, skip, most)

@@ -35,6 +35,7 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"percent": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) },
 	"three":   func(x float64) string { return fmt.Sprintf("%.3f", x) },
 	"one":     func(x float64) string { return fmt.Sprintf("%.1f", x) },
+	"millis":  func(n uint64) string { return (time.Duration(n) * time.Millisecond).String() },
 	"clock": func(t time.Time) string {
 		if t.Unix() <= 0 {
 			return "–"
@@ -103,6 +104,7 @@ type content struct {
 	Sparks        map[string]template.HTML
 	Lately        *view.Point
 	Hosts         []analytics.Host
+	Treated       []analytics.Treated
 	Pages         []analytics.SeenPage
 	Links         []analytics.SeenLink
 	Topics        []view.Topic
@@ -232,6 +234,9 @@ func (x site) hosts(w http.ResponseWriter, r *http.Request) {
 	if c.Hosts, err = x.DB.Hosts(view.Ask(r.Context()), c.Crawl.Crawl, by, 0, shownHosts); err != nil {
 		fail(w, c, err)
 		return
+	}
+	if c.Treated, err = x.DB.Report(c.Crawl.Crawl).Treated(view.Ask(r.Context()), shownHosts); err != nil {
+		c.Problem = "How hosts were treated is missing: " + view.Plain(err.Error())
 	}
 	show(w, http.StatusOK, c)
 }
