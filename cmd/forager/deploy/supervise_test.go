@@ -44,6 +44,7 @@ func TestTheSupervisorStartsProgramsAgain(t *testing.T) {
 		}
 	})
 	first := current("steady")
+	wait(t, "its first line", func() bool { return LastLines(first.Log, 1) == "at work" })
 	if err := syscall.Kill(first.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
