@@ -12,16 +12,6 @@ import (
 	"forager/internal/web/webclient"
 )
 
-// checkProxy connects to the proxy of fetch, if there is one.
-func checkProxy(ctx context.Context, cfg *pipeline.Config) error {
-	c, err := webclient.New(webclient.Settings{Proxy: cfg.Stages.Fetch.Proxy, HeaderTimeout: cfg.Stages.Fetch.HeaderTimeout, Connections: 1})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return c.CheckProxy(ctx)
-}
-
 // checkResolver queries the name servers of the root zone, which every resolver has: any response will do.
 func checkResolver(ctx context.Context, r *net.Resolver) error {
 	_, err := r.LookupNS(ctx, ".")
@@ -32,17 +22,32 @@ func checkResolver(ctx context.Context, r *net.Resolver) error {
 	return err
 }
 
-// checkNetwork checks what fetch needs to reach the web.
+// checkNetwork checks what fetch needs to reach the web. Behind a proxy the resolver serves only to refuse names of private
+// addresses (docs/decisions/0060), so crawls go on without it; a proxy of stored pages needs none.
 func checkNetwork(ctx context.Context, cfg *pipeline.Config, add func(what, detail, fix string, err error)) {
-	if proxy := cfg.Stages.Fetch.Proxy; proxy != "" {
-		add("proxy", proxy+" takes connections", "start the proxy, or correct stages.fetch.proxy; crawls wait and go on by themselves", checkProxy(ctx, cfg))
+	f := &cfg.Stages.Fetch
+	const wait = "; crawls wait and go on by themselves"
+	what, fix := "that of this machine answers", "see /etc/resolv.conf and the network of this machine"
+	if f.Resolver != "" {
+		what, fix = f.Resolver+" answers", "start the DNS server, or correct stages.fetch.resolver"
+	}
+	if f.Proxy == "" {
+		add("resolver", what, fix+wait, checkResolver(ctx, webclient.Resolver(f.Resolver)))
 		return
 	}
-	what, fix := "that of this machine answers", "see /etc/resolv.conf and the network of this machine"
-	if server := cfg.Stages.Fetch.Resolver; server != "" {
-		what, fix = server+" answers", "start the DNS server, or correct stages.fetch.resolver"
+	c, err := webclient.New(webclient.Settings{Proxy: f.Proxy, HeaderTimeout: f.HeaderTimeout, Connections: 1})
+	if err == nil {
+		defer c.Close()
+		err = c.CheckProxy(ctx)
 	}
-	add("resolver", what, fix+"; crawls wait and go on by themselves", checkResolver(ctx, webclient.Resolver(cfg.Stages.Fetch.Resolver)))
+	add("proxy", f.Proxy+" takes connections", "start the proxy, or correct stages.fetch.proxy"+wait, err)
+	if err == nil && c.ProxyIsOffline(ctx) {
+		add("resolver", "not needed: the proxy serves stored pages", "", nil)
+	} else if err := checkResolver(ctx, webclient.Resolver(f.Resolver)); err != nil {
+		add("resolver", fmt.Sprintf("does not answer (%v): crawls go on, and only the proxy refuses private addresses; %s", err, fix), "", nil)
+	} else {
+		add("resolver", what, "", nil)
+	}
 }
 
 // checkCrawls names the crawls whose network is unreachable.

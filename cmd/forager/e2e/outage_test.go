@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"forager/cmd/forager/demo"
+	"forager/cmd/forager/root"
 	"forager/cmd/internal/cli"
 	"forager/internal/frontier"
 	"forager/internal/platform/analytics"
@@ -77,7 +80,16 @@ func TestAnOutageOfTheProxy(t *testing.T) {
 
 func outageOfTheProxy(t *testing.T, shards uint32) {
 	g, _ := simulated(t)
-	p := newAbsent(t, "127.0.0.1", g.Handler)
+	// The proxy answers so many requests before it is stopped, and all others afterwards.
+	var left atomic.Int64
+	left.Store(60)
+	p := newAbsent(t, "127.0.0.1", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if left.Add(-1) < 0 {
+			<-r.Context().Done()
+			return
+		}
+		g.Handler.ServeHTTP(rw, r)
+	}))
 	r := newRig(t, g.Handler)
 	b, err := os.ReadFile(r.path)
 	if err != nil {
@@ -102,7 +114,9 @@ func outageOfTheProxy(t *testing.T, shards uint32) {
 			t.Errorf("%v:\n%s", command, out)
 		}
 	}
-	if out, _, code := r.run("doctor"); code == cli.ExitOK || !strings.Contains(out, "BAD  proxy") || !strings.Contains(out, "away: network unreachable") {
+	r.watchUntil("away", "network unreachable since")
+	out, _, code := r.run("doctor")
+	if code == cli.ExitOK || !strings.Contains(out, "BAD  proxy") || !strings.Contains(out, "\nok   resolver") || !strings.Contains(out, "away: network unreachable") {
 		t.Errorf("doctor, exit %d:\n%s", code, out)
 	}
 	p.come()
@@ -111,6 +125,7 @@ func outageOfTheProxy(t *testing.T, shards uint32) {
 	before := r.until("away", "waiting again", time.Minute, func(st *schemas.CrawlStatus) bool {
 		return st.GetOutage() != nil && st.GetInFlight() <= uint64(2*shards)
 	})
+	left.Store(math.MaxInt64)
 	p.come()
 	st = r.until("away", "finished", 2*time.Minute, finished)
 	if st.GetEndReason() != frontier.EndPages || st.GetPages() != 150 {
@@ -137,6 +152,22 @@ func outageOfTheProxy(t *testing.T, shards uint32) {
 	r.verified("away")
 	if out := r.mustRun("doctor"); strings.Contains(out, "BAD") || !strings.Contains(out, "none waits for the network") {
 		t.Errorf("doctor:\n%s", out)
+	}
+}
+
+// watchUntil interrupts crawl watch once it has printed a text.
+func (r *rig) watchUntil(crawl, text string) {
+	r.t.Helper()
+	ctx, interrupt := context.WithCancel(r.s)
+	var printed printout
+	ended := make(chan int)
+	go func() {
+		ended <- root.Run(ctx, []string{"--config", r.path, "crawl", "watch", crawl}, &printed, &printed)
+	}()
+	wait(r.t, "crawl watch prints "+text, func() bool { return strings.Contains(printed.String(), text) })
+	interrupt()
+	if code := <-ended; code != cli.ExitFailure {
+		r.t.Errorf("crawl watch, interrupted: exit %d\n%s", code, &printed)
 	}
 }
 

@@ -94,7 +94,7 @@ func (n *names) of(ctx context.Context, host string) []netip.Addr {
 func (c *Client) checkProxied(ctx context.Context, u weburl.URL) error {
 	host := strings.TrimSuffix(u.Hostname(), ".")
 	top := host[strings.LastIndexByte(host, '.')+1:]
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || reserved[top] || c.proxyIsOffline(ctx) {
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || reserved[top] || c.ProxyIsOffline(ctx) {
 		return nil
 	}
 	list := loopback
@@ -115,10 +115,10 @@ var (
 	loopback = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})} // localhost, RFC 6761 §6.3
 )
 
-// proxyIsOffline queries the proxy, until it has responded once, whether it serves stored pages and makes no
+// ProxyIsOffline queries the proxy, until it has responded once, whether it serves stored pages and makes no
 // requests. The names of a frozen web mean nothing outside it, and looking them up would reveal the crawl to
 // others.
-func (c *Client) proxyIsOffline(ctx context.Context) bool {
+func (c *Client) ProxyIsOffline(ctx context.Context) bool {
 	c.probing.Lock()
 	defer c.probing.Unlock()
 	if c.probed {
