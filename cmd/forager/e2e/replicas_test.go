@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -230,3 +231,120 @@ func twoReplicas(t *testing.T, budget uint64) {
 }
 
 func TestEnduranceTwoReplicas(t *testing.T) { twoReplicas(t, 140) }
+
+// machine is the data folder of the replicas with a number, which share none with others: a partition moves to a folder that lacks it, or has
+// it as it was long ago.
+func (r *rig) machine(n int) string { return filepath.Join(r.dir, fmt.Sprint("machine-", n)) }
+
+// startOn starts a replica of stages on a machine.
+func (r *rig) startOn(n int, stages ...string) {
+	r.t.Helper()
+	file := filepath.Join(r.dir, fmt.Sprint("machine-", n, ".yaml"))
+	b, err := os.ReadFile(r.path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	text := strings.Replace(string(b), "data: data\n", "data: "+filepath.Base(r.machine(n))+"\n", 1)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.MkdirAll(r.machine(n), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.Symlink(r.cfg.SecretsDir(), filepath.Join(r.machine(n), "secrets")); err != nil && !os.IsExist(err) {
+		r.t.Fatal(err)
+	}
+	for _, stage := range stages {
+		err := r.stack.Processes.Start(replica(stage, n), r.stack.Logs(), nil, filepath.Join(r.stack.Bin, stage), "-config", file, "-replica", fmt.Sprint(n))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// TestEnduranceRollingRestart restarts every replica of every stage in turn while two crawls of several shards run, then loses a machine with its
+// state and adds another one. Nothing is lost, and the pauses of hosts are kept.
+func TestEnduranceRollingRestart(t *testing.T) {
+	const pause = 1200 * time.Millisecond // longer than a rebalance takes
+	g, _ := simulated(t)
+	web := &politeWeb{hosts: 40, takes: 30 * time.Millisecond, asks: make(map[string][]asked)}
+	r := newRig(t, web, "replicas: 1", "metrics: 127.0.0.1:0\n        replicas: 2", "\nkafka:\n", "\nsnapshots:\n    every: 2s\nkafka:\n")
+	r.parts()
+	r.startOn(0, cli.StageNames...)
+	r.startOn(1, cli.StageNames...)
+	shared := func(a, b int) func(string) bool {
+		return func(stage string) bool {
+			return r.partitionsOf(replica(stage, a)) > 0 && r.partitionsOf(replica(stage, b)) > 0
+		}
+	}
+	r.everyStage("in two halves", shared(0, 1))
+	all := make(map[string]int) // partitions by stage
+	for _, stage := range cli.StageNames {
+		all[stage] = r.partitionsOf(replica(stage, 0)) + r.partitionsOf(replica(stage, 1))
+	}
+	crawls := []string{"first", "second"}
+	for i, name := range crawls {
+		c := r.crawl(g, name, "mixture", 30_000, func(ctl *schemas.CrawlControl) {
+			ctl.Politeness.DelayMs, ctl.Window, ctl.Shards = uint32(pause.Milliseconds()), 24, uint32(3+i)
+			ctl.Distiller = &schemas.Distiller{Every: 60}
+		})
+		c.Seeds = []string{web.url(i, 0), web.url(i+7, 1), web.url(i+17, 2)}
+		r.begin(c)
+	}
+	goOn := func(after string) {
+		t.Helper()
+		for _, name := range crawls {
+			at := r.books.Status(name).GetPages()
+			r.until(name, "going on "+after, time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > at+20 })
+		}
+	}
+	goOn("at first")
+
+	for _, stage := range cli.StageNames {
+		for n := range 2 {
+			name := replica(stage, n)
+			if killed, err := r.stack.Processes.Stop(r.s, []string{name}, 30*time.Second); err != nil || len(killed) > 0 {
+				t.Fatalf("end %s: killed %v, %v", name, killed, err)
+			}
+			wait(t, replica(stage, 1-n)+" with every partition", func() bool { return r.partitionsOf(replica(stage, 1-n)) == all[stage] })
+			r.startOn(n, stage)
+			wait(t, stage+" in two halves", func() bool { return shared(0, 1)(stage) })
+		}
+		goOn("with " + stage + " restarted")
+	}
+
+	for _, stage := range cli.StageNames {
+		r.kill(replica(stage, 1))
+	}
+	if err := os.RemoveAll(r.machine(1)); err != nil {
+		t.Fatal(err)
+	}
+	r.everyStage("on one machine", func(stage string) bool { return r.partitionsOf(replica(stage, 0)) == all[stage] })
+	goOn("on one machine")
+	r.startOn(2, cli.StageNames...)
+	r.everyStage("in two halves", shared(0, 2))
+	goOn("on another machine")
+
+	for _, name := range crawls {
+		r.mustRun("crawl", "stop", name)
+	}
+	for _, name := range crawls {
+		if st := r.until(name, "finished", time.Minute, finished); st.GetEndReason() != "stopped" || st.GetInFlight() != 0 {
+			t.Errorf("%s ended with %v", name, st)
+		}
+	}
+	web.keepPause(t, pause)
+	for _, name := range crawls {
+		r.verified(name)
+	}
+	r.sameAsTopics(t)
+	for _, stage := range stateful {
+		restored := 0
+		for n := range 3 {
+			restored += r.logged(replica(stage, n), "restored from a snapshot")
+		}
+		if restored == 0 {
+			t.Errorf("no replica of %s restored a snapshot", stage)
+		}
+	}
+}
