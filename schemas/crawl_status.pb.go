@@ -22,6 +22,118 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// WaitCause is what a URL waits for that is known and not fetched. If there are several, it is the first of them in this order.
+type WaitCause int32
+
+const (
+	WaitCause_WAIT_CAUSE_UNSPECIFIED WaitCause = 0
+	// No policy that leads has a place for it.
+	WaitCause_WAIT_CAUSE_GATE WaitCause = 1
+	// Its host has had its requests (Scope.host_cap).
+	WaitCause_WAIT_CAUSE_HOST_CAP WaitCause = 2
+	// The crawl was stopped.
+	WaitCause_WAIT_CAUSE_STOPPED WaitCause = 3
+	// The budget is spent, or reserved for requests in flight.
+	WaitCause_WAIT_CAUSE_BUDGET WaitCause = 4
+	// The crawl is paused.
+	WaitCause_WAIT_CAUSE_PAUSED WaitCause = 5
+	// A disk is low.
+	WaitCause_WAIT_CAUSE_DISK WaitCause = 6
+	// The network cannot be used.
+	WaitCause_WAIT_CAUSE_OUTAGE WaitCause = 7
+	// The critic, guide or other object that is missing.
+	WaitCause_WAIT_CAUSE_MISSING WaitCause = 8
+	// The stage whose records, or whose model, are waited for.
+	WaitCause_WAIT_CAUSE_STAGE WaitCause = 9
+	// The policies were changed, and it is not placed under them yet.
+	WaitCause_WAIT_CAUSE_RESCORING WaitCause = 10
+	// Its host cannot be connected to.
+	WaitCause_WAIT_CAUSE_HOST_UNREACHABLE WaitCause = 11
+	// Its last try failed, and the next one is not due.
+	WaitCause_WAIT_CAUSE_RETRY WaitCause = 12
+	// Its host has responded with 429 or 503.
+	WaitCause_WAIT_CAUSE_HOST_REFUSED WaitCause = 13
+	// robots.txt of its host cannot be read.
+	WaitCause_WAIT_CAUSE_ROBOTS WaitCause = 14
+	// Its host has as many requests in flight as it may, or its pause is long.
+	WaitCause_WAIT_CAUSE_HOST_PAUSE WaitCause = 15
+	// More URLs come before it than the budget has left. Not told of mixtures and of crawls with several shards, which have no one order.
+	WaitCause_WAIT_CAUSE_RANK WaitCause = 16
+	// Its turn: the window is full, or others come first.
+	WaitCause_WAIT_CAUSE_WINDOW WaitCause = 17
+)
+
+// Enum value maps for WaitCause.
+var (
+	WaitCause_name = map[int32]string{
+		0:  "WAIT_CAUSE_UNSPECIFIED",
+		1:  "WAIT_CAUSE_GATE",
+		2:  "WAIT_CAUSE_HOST_CAP",
+		3:  "WAIT_CAUSE_STOPPED",
+		4:  "WAIT_CAUSE_BUDGET",
+		5:  "WAIT_CAUSE_PAUSED",
+		6:  "WAIT_CAUSE_DISK",
+		7:  "WAIT_CAUSE_OUTAGE",
+		8:  "WAIT_CAUSE_MISSING",
+		9:  "WAIT_CAUSE_STAGE",
+		10: "WAIT_CAUSE_RESCORING",
+		11: "WAIT_CAUSE_HOST_UNREACHABLE",
+		12: "WAIT_CAUSE_RETRY",
+		13: "WAIT_CAUSE_HOST_REFUSED",
+		14: "WAIT_CAUSE_ROBOTS",
+		15: "WAIT_CAUSE_HOST_PAUSE",
+		16: "WAIT_CAUSE_RANK",
+		17: "WAIT_CAUSE_WINDOW",
+	}
+	WaitCause_value = map[string]int32{
+		"WAIT_CAUSE_UNSPECIFIED":      0,
+		"WAIT_CAUSE_GATE":             1,
+		"WAIT_CAUSE_HOST_CAP":         2,
+		"WAIT_CAUSE_STOPPED":          3,
+		"WAIT_CAUSE_BUDGET":           4,
+		"WAIT_CAUSE_PAUSED":           5,
+		"WAIT_CAUSE_DISK":             6,
+		"WAIT_CAUSE_OUTAGE":           7,
+		"WAIT_CAUSE_MISSING":          8,
+		"WAIT_CAUSE_STAGE":            9,
+		"WAIT_CAUSE_RESCORING":        10,
+		"WAIT_CAUSE_HOST_UNREACHABLE": 11,
+		"WAIT_CAUSE_RETRY":            12,
+		"WAIT_CAUSE_HOST_REFUSED":     13,
+		"WAIT_CAUSE_ROBOTS":           14,
+		"WAIT_CAUSE_HOST_PAUSE":       15,
+		"WAIT_CAUSE_RANK":             16,
+		"WAIT_CAUSE_WINDOW":           17,
+	}
+)
+
+func (x WaitCause) Enum() *WaitCause {
+	p := new(WaitCause)
+	*p = x
+	return p
+}
+
+func (x WaitCause) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WaitCause) Descriptor() protoreflect.EnumDescriptor {
+	return file_crawl_status_proto_enumTypes[0].Descriptor()
+}
+
+func (WaitCause) Type() protoreflect.EnumType {
+	return &file_crawl_status_proto_enumTypes[0]
+}
+
+func (x WaitCause) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WaitCause.Descriptor instead.
+func (WaitCause) EnumDescriptor() ([]byte, []int) {
+	return file_crawl_status_proto_rawDescGZIP(), []int{0}
+}
+
 type ShardState int32
 
 const (
@@ -65,11 +177,11 @@ func (x ShardState) String() string {
 }
 
 func (ShardState) Descriptor() protoreflect.EnumDescriptor {
-	return file_crawl_status_proto_enumTypes[0].Descriptor()
+	return file_crawl_status_proto_enumTypes[1].Descriptor()
 }
 
 func (ShardState) Type() protoreflect.EnumType {
-	return &file_crawl_status_proto_enumTypes[0]
+	return &file_crawl_status_proto_enumTypes[1]
 }
 
 func (x ShardState) Number() protoreflect.EnumNumber {
@@ -78,7 +190,7 @@ func (x ShardState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ShardState.Descriptor instead.
 func (ShardState) EnumDescriptor() ([]byte, []int) {
-	return file_crawl_status_proto_rawDescGZIP(), []int{0}
+	return file_crawl_status_proto_rawDescGZIP(), []int{1}
 }
 
 // CrawlStatus is the state of one shard of a crawl; WholeCrawl adds several up. Topic crawl.status, compacted,
@@ -164,7 +276,11 @@ type CrawlStatus struct {
 	// Set while hosts are tried again because they could not be connected to.
 	Unreachable *UnreachableHosts `protobuf:"bytes,61,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
 	// Digest of what never changes in the crawl's control record; empty in records of earlier versions.
-	Fixed         []byte `protobuf:"bytes,62,opt,name=fixed,proto3" json:"fixed,omitempty"`
+	Fixed []byte `protobuf:"bytes,62,opt,name=fixed,proto3" json:"fixed,omitempty"`
+	// What the URLs wait for that are known and not fetched, each of them for one thing; in the order of WaitCause, without those that no URL
+	// waits for, unless they hold the whole crawl. Their sum is queued plus the URLs of hosts that are at their cap or were given up, and
+	// those that no gate lets through.
+	Waits         []*Wait `protobuf:"bytes,63,rep,name=waits,proto3" json:"waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -451,6 +567,86 @@ func (x *CrawlStatus) GetFixed() []byte {
 	return nil
 }
 
+func (x *CrawlStatus) GetWaits() []*Wait {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
+// Wait is what some URLs of a shard wait for.
+type Wait struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What they wait for.
+	Cause WaitCause `protobuf:"varint,1,opt,name=cause,proto3,enum=forager.v1.WaitCause" json:"cause,omitempty"`
+	// The stage, the missing object, or one of the hosts; empty where there is none or it is not known.
+	Object string `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
+	// Number of URLs.
+	Urls uint64 `protobuf:"varint,3,opt,name=urls,proto3" json:"urls,omitempty"`
+	// Since when some URL has waited for it without a break, Unix milliseconds, by the statuses.
+	Since         int64 `protobuf:"varint,4,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wait) Reset() {
+	*x = Wait{}
+	mi := &file_crawl_status_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wait) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wait) ProtoMessage() {}
+
+func (x *Wait) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_status_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wait.ProtoReflect.Descriptor instead.
+func (*Wait) Descriptor() ([]byte, []int) {
+	return file_crawl_status_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Wait) GetCause() WaitCause {
+	if x != nil {
+		return x.Cause
+	}
+	return WaitCause_WAIT_CAUSE_UNSPECIFIED
+}
+
+func (x *Wait) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *Wait) GetUrls() uint64 {
+	if x != nil {
+		return x.Urls
+	}
+	return 0
+}
+
+func (x *Wait) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
 // Outage means that requests are held: the proxy, the resolver or many hosts at once did not answer. Nothing is charged
 // and no try is counted meanwhile; the crawl goes on by itself.
 type Outage struct {
@@ -467,7 +663,7 @@ type Outage struct {
 
 func (x *Outage) Reset() {
 	*x = Outage{}
-	mi := &file_crawl_status_proto_msgTypes[1]
+	mi := &file_crawl_status_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +675,7 @@ func (x *Outage) String() string {
 func (*Outage) ProtoMessage() {}
 
 func (x *Outage) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_status_proto_msgTypes[1]
+	mi := &file_crawl_status_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +688,7 @@ func (x *Outage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outage.ProtoReflect.Descriptor instead.
 func (*Outage) Descriptor() ([]byte, []int) {
-	return file_crawl_status_proto_rawDescGZIP(), []int{1}
+	return file_crawl_status_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Outage) GetSince() int64 {
@@ -541,7 +737,7 @@ type UnreachableHosts struct {
 
 func (x *UnreachableHosts) Reset() {
 	*x = UnreachableHosts{}
-	mi := &file_crawl_status_proto_msgTypes[2]
+	mi := &file_crawl_status_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +749,7 @@ func (x *UnreachableHosts) String() string {
 func (*UnreachableHosts) ProtoMessage() {}
 
 func (x *UnreachableHosts) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_status_proto_msgTypes[2]
+	mi := &file_crawl_status_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +762,7 @@ func (x *UnreachableHosts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreachableHosts.ProtoReflect.Descriptor instead.
 func (*UnreachableHosts) Descriptor() ([]byte, []int) {
-	return file_crawl_status_proto_rawDescGZIP(), []int{2}
+	return file_crawl_status_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *UnreachableHosts) GetHosts() uint64 {
@@ -647,7 +843,7 @@ type Arm struct {
 
 func (x *Arm) Reset() {
 	*x = Arm{}
-	mi := &file_crawl_status_proto_msgTypes[3]
+	mi := &file_crawl_status_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -659,7 +855,7 @@ func (x *Arm) String() string {
 func (*Arm) ProtoMessage() {}
 
 func (x *Arm) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_status_proto_msgTypes[3]
+	mi := &file_crawl_status_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -672,7 +868,7 @@ func (x *Arm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arm.ProtoReflect.Descriptor instead.
 func (*Arm) Descriptor() ([]byte, []int) {
-	return file_crawl_status_proto_rawDescGZIP(), []int{3}
+	return file_crawl_status_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Arm) GetPolicy() string {
@@ -735,7 +931,7 @@ type TopicSpan struct {
 
 func (x *TopicSpan) Reset() {
 	*x = TopicSpan{}
-	mi := &file_crawl_status_proto_msgTypes[4]
+	mi := &file_crawl_status_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +943,7 @@ func (x *TopicSpan) String() string {
 func (*TopicSpan) ProtoMessage() {}
 
 func (x *TopicSpan) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_status_proto_msgTypes[4]
+	mi := &file_crawl_status_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +956,7 @@ func (x *TopicSpan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicSpan.ProtoReflect.Descriptor instead.
 func (*TopicSpan) Descriptor() ([]byte, []int) {
-	return file_crawl_status_proto_rawDescGZIP(), []int{4}
+	return file_crawl_status_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TopicSpan) GetFirst() map[uint32]int64 {
@@ -796,7 +992,7 @@ var File_crawl_status_proto protoreflect.FileDescriptor
 const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"\x12crawl_status.proto\x12\n" +
-	"forager.v1\x1a\x13column/column.proto\"\xc5\x11\n" +
+	"forager.v1\x1a\x13column/column.proto\"\xed\x11\n" +
 	"\vCrawlStatus\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\x12,\n" +
@@ -842,7 +1038,8 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\x04arms\x182 \x03(\v2\x0f.forager.v1.ArmR\x04arms\x12*\n" +
 	"\x06outage\x18< \x01(\v2\x12.forager.v1.OutageR\x06outage\x12>\n" +
 	"\vunreachable\x18= \x01(\v2\x1c.forager.v1.UnreachableHostsR\vunreachable\x12\x14\n" +
-	"\x05fixed\x18> \x01(\fR\x05fixed\x1a;\n" +
+	"\x05fixed\x18> \x01(\fR\x05fixed\x12&\n" +
+	"\x05waits\x18? \x03(\v2\x10.forager.v1.WaitR\x05waits\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a:\n" +
@@ -886,7 +1083,12 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\boutcomes2\t\n" +
 	"\arefused2x\n" +
 	"\foutage_since\x12\foutage.since\x1a\x14DateTime64(3, 'UTC')\"\aZSTD(1)*;when the network became unreachable; 1970 = it is reachable22\n" +
-	"\foutage_cause\x12\foutage.cause\"\aZSTD(1)*\vwhat failed\"S\n" +
+	"\foutage_cause\x12\foutage.cause\"\aZSTD(1)*\vwhat failed\"u\n" +
+	"\x04Wait\x12+\n" +
+	"\x05cause\x18\x01 \x01(\x0e2\x15.forager.v1.WaitCauseR\x05cause\x12\x16\n" +
+	"\x06object\x18\x02 \x01(\tR\x06object\x12\x12\n" +
+	"\x04urls\x18\x03 \x01(\x04R\x04urls\x12\x14\n" +
+	"\x05since\x18\x04 \x01(\x03R\x05since\"S\n" +
 	"\x06Outage\x12\x14\n" +
 	"\x05since\x18\x01 \x01(\x03R\x05since\x12\x14\n" +
 	"\x05cause\x18\x02 \x01(\tR\x05cause\x12\x1d\n" +
@@ -919,7 +1121,27 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a7\n" +
 	"\tLastEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\rR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01*\x8e\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01*\xc1\x03\n" +
+	"\tWaitCause\x12\x1a\n" +
+	"\x16WAIT_CAUSE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fWAIT_CAUSE_GATE\x10\x01\x12\x17\n" +
+	"\x13WAIT_CAUSE_HOST_CAP\x10\x02\x12\x16\n" +
+	"\x12WAIT_CAUSE_STOPPED\x10\x03\x12\x15\n" +
+	"\x11WAIT_CAUSE_BUDGET\x10\x04\x12\x15\n" +
+	"\x11WAIT_CAUSE_PAUSED\x10\x05\x12\x13\n" +
+	"\x0fWAIT_CAUSE_DISK\x10\x06\x12\x15\n" +
+	"\x11WAIT_CAUSE_OUTAGE\x10\a\x12\x16\n" +
+	"\x12WAIT_CAUSE_MISSING\x10\b\x12\x14\n" +
+	"\x10WAIT_CAUSE_STAGE\x10\t\x12\x18\n" +
+	"\x14WAIT_CAUSE_RESCORING\x10\n" +
+	"\x12\x1f\n" +
+	"\x1bWAIT_CAUSE_HOST_UNREACHABLE\x10\v\x12\x14\n" +
+	"\x10WAIT_CAUSE_RETRY\x10\f\x12\x1b\n" +
+	"\x17WAIT_CAUSE_HOST_REFUSED\x10\r\x12\x15\n" +
+	"\x11WAIT_CAUSE_ROBOTS\x10\x0e\x12\x19\n" +
+	"\x15WAIT_CAUSE_HOST_PAUSE\x10\x0f\x12\x13\n" +
+	"\x0fWAIT_CAUSE_RANK\x10\x10\x12\x15\n" +
+	"\x11WAIT_CAUSE_WINDOW\x10\x11*\x8e\x01\n" +
 	"\n" +
 	"ShardState\x12\x1b\n" +
 	"\x17SHARD_STATE_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -940,37 +1162,41 @@ func file_crawl_status_proto_rawDescGZIP() []byte {
 	return file_crawl_status_proto_rawDescData
 }
 
-var file_crawl_status_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_crawl_status_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_crawl_status_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_crawl_status_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_crawl_status_proto_goTypes = []any{
-	(ShardState)(0),          // 0: forager.v1.ShardState
-	(*CrawlStatus)(nil),      // 1: forager.v1.CrawlStatus
-	(*Outage)(nil),           // 2: forager.v1.Outage
-	(*UnreachableHosts)(nil), // 3: forager.v1.UnreachableHosts
-	(*Arm)(nil),              // 4: forager.v1.Arm
-	(*TopicSpan)(nil),        // 5: forager.v1.TopicSpan
-	nil,                      // 6: forager.v1.CrawlStatus.OutcomesEntry
-	nil,                      // 7: forager.v1.CrawlStatus.RefusedEntry
-	nil,                      // 8: forager.v1.CrawlStatus.SpansEntry
-	nil,                      // 9: forager.v1.TopicSpan.FirstEntry
-	nil,                      // 10: forager.v1.TopicSpan.LastEntry
+	(WaitCause)(0),           // 0: forager.v1.WaitCause
+	(ShardState)(0),          // 1: forager.v1.ShardState
+	(*CrawlStatus)(nil),      // 2: forager.v1.CrawlStatus
+	(*Wait)(nil),             // 3: forager.v1.Wait
+	(*Outage)(nil),           // 4: forager.v1.Outage
+	(*UnreachableHosts)(nil), // 5: forager.v1.UnreachableHosts
+	(*Arm)(nil),              // 6: forager.v1.Arm
+	(*TopicSpan)(nil),        // 7: forager.v1.TopicSpan
+	nil,                      // 8: forager.v1.CrawlStatus.OutcomesEntry
+	nil,                      // 9: forager.v1.CrawlStatus.RefusedEntry
+	nil,                      // 10: forager.v1.CrawlStatus.SpansEntry
+	nil,                      // 11: forager.v1.TopicSpan.FirstEntry
+	nil,                      // 12: forager.v1.TopicSpan.LastEntry
 }
 var file_crawl_status_proto_depIdxs = []int32{
-	0,  // 0: forager.v1.CrawlStatus.state:type_name -> forager.v1.ShardState
-	6,  // 1: forager.v1.CrawlStatus.outcomes:type_name -> forager.v1.CrawlStatus.OutcomesEntry
-	7,  // 2: forager.v1.CrawlStatus.refused:type_name -> forager.v1.CrawlStatus.RefusedEntry
-	8,  // 3: forager.v1.CrawlStatus.spans:type_name -> forager.v1.CrawlStatus.SpansEntry
-	4,  // 4: forager.v1.CrawlStatus.arms:type_name -> forager.v1.Arm
-	2,  // 5: forager.v1.CrawlStatus.outage:type_name -> forager.v1.Outage
-	3,  // 6: forager.v1.CrawlStatus.unreachable:type_name -> forager.v1.UnreachableHosts
-	9,  // 7: forager.v1.TopicSpan.first:type_name -> forager.v1.TopicSpan.FirstEntry
-	10, // 8: forager.v1.TopicSpan.last:type_name -> forager.v1.TopicSpan.LastEntry
-	5,  // 9: forager.v1.CrawlStatus.SpansEntry.value:type_name -> forager.v1.TopicSpan
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	1,  // 0: forager.v1.CrawlStatus.state:type_name -> forager.v1.ShardState
+	8,  // 1: forager.v1.CrawlStatus.outcomes:type_name -> forager.v1.CrawlStatus.OutcomesEntry
+	9,  // 2: forager.v1.CrawlStatus.refused:type_name -> forager.v1.CrawlStatus.RefusedEntry
+	10, // 3: forager.v1.CrawlStatus.spans:type_name -> forager.v1.CrawlStatus.SpansEntry
+	6,  // 4: forager.v1.CrawlStatus.arms:type_name -> forager.v1.Arm
+	4,  // 5: forager.v1.CrawlStatus.outage:type_name -> forager.v1.Outage
+	5,  // 6: forager.v1.CrawlStatus.unreachable:type_name -> forager.v1.UnreachableHosts
+	3,  // 7: forager.v1.CrawlStatus.waits:type_name -> forager.v1.Wait
+	0,  // 8: forager.v1.Wait.cause:type_name -> forager.v1.WaitCause
+	11, // 9: forager.v1.TopicSpan.first:type_name -> forager.v1.TopicSpan.FirstEntry
+	12, // 10: forager.v1.TopicSpan.last:type_name -> forager.v1.TopicSpan.LastEntry
+	7,  // 11: forager.v1.CrawlStatus.SpansEntry.value:type_name -> forager.v1.TopicSpan
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_crawl_status_proto_init() }
@@ -983,8 +1209,8 @@ func file_crawl_status_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_status_proto_rawDesc), len(file_crawl_status_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   10,
+			NumEnums:      2,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

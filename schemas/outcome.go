@@ -60,6 +60,7 @@ var Outcomes = map[Outcome]Consequence{
 	Outcome_OUTCOME_HOST_UNREACHABLE:       {Retry: true, Unreachable: UnreachableHost},
 	Outcome_OUTCOME_RETRY_FAILED:           {},
 	Outcome_OUTCOME_EXCLUDED:               {Request: true, Final: true},
+	Outcome_OUTCOME_ROBOTS_UNAVAILABLE:     {Retry: true},
 }
 
 // Virtual reports whether a record of link.found with this outcome belongs to no request: it comes

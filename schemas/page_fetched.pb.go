@@ -41,8 +41,7 @@ const (
 	Outcome_OUTCOME_CONNECTION_FAILED Outcome = 6
 	// 3xx with a usable target; prioritize decides about it.
 	Outcome_OUTCOME_REDIRECTED Outcome = 7
-	// The host must wait (429, Retry-After, robots.txt unreachable, crawl delay beyond the
-	// holding time); queued again as attempt + 1.
+	// The host must wait (429, Retry-After, crawl delay beyond the holding time); queued again as attempt + 1.
 	Outcome_OUTCOME_DEFERRED Outcome = 8
 	// robots.txt disallows the URL.
 	Outcome_OUTCOME_ROBOTS_DISALLOWED Outcome = 9
@@ -74,6 +73,8 @@ const (
 	Outcome_OUTCOME_RETRY_FAILED Outcome = 21
 	// A page whose content type or language the crawl excludes: it is stored, and neither judged nor followed.
 	Outcome_OUTCOME_EXCLUDED Outcome = 22
+	// robots.txt of the host cannot be read for a reason that may pass; as OUTCOME_DEFERRED.
+	Outcome_OUTCOME_ROBOTS_UNAVAILABLE Outcome = 23
 )
 
 // Enum value maps for Outcome.
@@ -102,6 +103,7 @@ var (
 		20: "OUTCOME_HOST_UNREACHABLE",
 		21: "OUTCOME_RETRY_FAILED",
 		22: "OUTCOME_EXCLUDED",
+		23: "OUTCOME_ROBOTS_UNAVAILABLE",
 	}
 	Outcome_value = map[string]int32{
 		"OUTCOME_UNSPECIFIED":            0,
@@ -127,6 +129,7 @@ var (
 		"OUTCOME_HOST_UNREACHABLE":       20,
 		"OUTCOME_RETRY_FAILED":           21,
 		"OUTCOME_EXCLUDED":               22,
+		"OUTCOME_ROBOTS_UNAVAILABLE":     23,
 	}
 )
 
@@ -176,7 +179,7 @@ type PageFetched struct {
 	Status uint32 `protobuf:"varint,7,opt,name=status,proto3" json:"status,omitempty"`
 	// Canonical target of a redirect.
 	Redirect string `protobuf:"bytes,8,opt,name=redirect,proto3" json:"redirect,omitempty"`
-	// For DEFERRED and retried outcomes: not before, Unix milliseconds; 0 = prioritize chooses.
+	// For deferred and retried outcomes: not before, Unix milliseconds; 0 = prioritize chooses.
 	NotBefore int64 `protobuf:"varint,9,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
 	// Content-Type header as sent.
 	ContentType string `protobuf:"bytes,10,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
@@ -405,7 +408,7 @@ const file_page_fetched_proto_rawDesc = "" +
 	"\ttruncated22\n" +
 	"\n" +
 	"fetched_at\x1a\x14DateTime64(3, 'UTC')\"\x0eDelta, ZSTD(1)2\r\n" +
-	"\vduration_ms*\xdd\x04\n" +
+	"\vduration_ms*\xfd\x04\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_DELIVERED\x10\x01\x12\x14\n" +
@@ -430,7 +433,8 @@ const file_page_fetched_proto_rawDesc = "" +
 	"\x1bOUTCOME_NETWORK_UNREACHABLE\x10\x13\x12\x1c\n" +
 	"\x18OUTCOME_HOST_UNREACHABLE\x10\x14\x12\x18\n" +
 	"\x14OUTCOME_RETRY_FAILED\x10\x15\x12\x14\n" +
-	"\x10OUTCOME_EXCLUDED\x10\x16B\x11Z\x0fforager/schemasb\x06proto3"
+	"\x10OUTCOME_EXCLUDED\x10\x16\x12\x1e\n" +
+	"\x1aOUTCOME_ROBOTS_UNAVAILABLE\x10\x17B\x11Z\x0fforager/schemasb\x06proto3"
 
 var (
 	file_page_fetched_proto_rawDescOnce sync.Once

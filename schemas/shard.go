@@ -134,6 +134,7 @@ func (sum *CrawlStatus) add(st *CrawlStatus) {
 		}
 		sum.Arms[i].add(a)
 	}
+	sum.Waits = addWaits(sum.Waits, st.GetWaits())
 	for name, n := range st.GetOutcomes() {
 		sum.Outcomes[name] += n
 	}

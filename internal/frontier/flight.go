@@ -95,9 +95,7 @@ func (fs *flights) takeOff(id schemas.ID, f *flight) error {
 		return err
 	}
 	fs.hold(id, f)
-	h.InFlight++
-	fs.hosts.CountDispatched(h, 1)
-	fs.hosts.Refresh(h)
+	fs.hosts.CountRequests(h, 1, 1)
 	return fs.saveFlight(id, f)
 }
 
@@ -109,11 +107,11 @@ func (fs *flights) land(id schemas.ID, f *flight, uncounted bool) (*state.Entry,
 		return nil, err
 	}
 	fs.release(id, f)
+	counted := 0
 	if uncounted {
-		fs.hosts.CountDispatched(h, -1)
+		counted = -1
 	}
-	h.InFlight--
-	fs.hosts.Refresh(h)
+	fs.hosts.CountRequests(h, -1, counted)
 	if err := fs.state.Store.Delete(fs.state.Keys.ID(state.KindFlight, id)); err != nil {
 		return nil, err
 	}
@@ -142,6 +140,24 @@ func (fs *flights) saveFlight(id schemas.ID, f *flight) error {
 		return err
 	}
 	return fs.state.Store.Set(fs.state.Keys.ID(state.KindFlight, id), fs.state.Buffer)
+}
+
+// InFlight reads the requests in flight of a shard: their number by host, and that of those that may query backlinks.
+func InFlight(s *state.Records) (byHost map[uint32]uint32, all, asking uint64, err error) {
+	byHost = make(map[uint32]uint32)
+	err = s.Store.Scan(s.Keys.Kind(state.KindFlight), state.After(s.Keys.Kind(state.KindFlight)), func(_, value []byte) (bool, error) {
+		f, err := decodeFlight(value)
+		if err != nil {
+			return false, err
+		}
+		byHost[f.host]++
+		all++
+		if f.asks {
+			asking++
+		}
+		return true, nil
+	})
+	return byHost, all, asking, err
 }
 
 // loadFlights reads the requests in flight.

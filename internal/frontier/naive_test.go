@@ -73,6 +73,8 @@ type nModel struct {
 type nHost struct {
 	dispatched uint64
 	notBefore  int64
+	// rest is the cause of the wait until notBefore.
+	rest schemas.WaitCause
 	// failingSince and failedAt are 0 where the host is not unreachable.
 	failingSince, failedAt int64
 }
@@ -885,14 +887,14 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		n.host(e.url).dispatched--
 		n.unreachable(e, rec, now)
 		n.queue(e)
-	case outcome == schemas.Outcome_OUTCOME_DEFERRED:
+	case outcome == schemas.Outcome_OUTCOME_DEFERRED, outcome == schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE:
 		n.host(e.url).dispatched--
 		at := notBefore
 		if at == 0 {
 			at = now + delay
 		}
 		if h := n.host(e.url); at > now && at > h.notBefore {
-			h.notBefore = at
+			h.sleep(at, nRest(rec))
 		}
 		n.queue(e)
 	case row.Retry && e.tries+1 < or(n.ctl.GetMaxAttempts(), 3):
@@ -999,7 +1001,7 @@ func (n *naive) redirect(v *nEntry, target string, final func(schemas.Outcome) [
 func (n *naive) wakeUp(now int64) {
 	for _, h := range n.hosts {
 		if h.notBefore <= now {
-			h.notBefore = 0
+			h.notBefore, h.rest = 0, 0
 		}
 	}
 	for _, e := range n.entries {
@@ -1320,7 +1322,7 @@ func (n *naive) status(now int64) *schemas.CrawlStatus {
 			})
 		}
 	}
-	st.Unreachable = n.unreachableStatus(now)
+	st.Unreachable, st.Waits = n.unreachableStatus(now), n.waitsFor()
 	switch {
 	case ended:
 		st.State = schemas.ShardState_SHARD_STATE_FINISHED

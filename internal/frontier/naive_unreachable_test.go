@@ -51,7 +51,7 @@ func (n *naive) unreachable(e *nEntry, rec *schemas.LinkFound, now int64) {
 	}
 	sleep := func(until int64) {
 		if until > h.notBefore {
-			h.notBefore = until
+			h.sleep(until, schemas.WaitCause_WAIT_CAUSE_HOST_PAUSE)
 		}
 	}
 	if rec.GetOutcome() == schemas.Outcome_OUTCOME_HOST_UNREACHABLE {
@@ -104,7 +104,7 @@ func (n *naive) reachable(now int64) bool {
 func (n *naive) retryFailed() {
 	for _, h := range n.hosts {
 		if h.failingSince > 0 {
-			h.failingSince, h.failedAt, h.notBefore = 0, 0, 0
+			h.failingSince, h.failedAt, h.notBefore, h.rest = 0, 0, 0, 0
 		}
 	}
 	for _, e := range n.entries {

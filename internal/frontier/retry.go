@@ -31,7 +31,7 @@ func (ap *applier) again(e *state.Entry, rec *schemas.LinkFound, charged bool, n
 			at = ap.waits.RetryAt(now, 0)
 		}
 		if at > now {
-			if err := ap.waits.Sleep(h, at); err != nil {
+			if err := ap.waits.Sleep(h, at, restOf(rec)); err != nil {
 				return err
 			}
 		}
@@ -49,4 +49,18 @@ func (ap *applier) again(e *state.Entry, rec *schemas.LinkFound, charged bool, n
 		return err
 	}
 	return ap.state.SaveEntry(e)
+}
+
+// Status codes of HTTP with which a host asks for a pause.
+const tooManyRequests, unavailable = 429, 503
+
+// restOf is why the host of a deferred request waits.
+func restOf(rec *schemas.LinkFound) int {
+	switch {
+	case rec.GetStatus() == tooManyRequests || rec.GetStatus() == unavailable:
+		return state.Refusing
+	case rec.GetOutcome() == schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE:
+		return state.NoRobots
+	}
+	return state.Resting
 }

@@ -232,7 +232,7 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 	rec := &schemas.LinkFound{Id: r.GetId(), Crawl: r.GetCrawl(), Url: r.GetUrl(), Request: encoded(r)}
 	outcomes := []schemas.Outcome{
 		1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 7, 7, 7, 7, 8, 8, 8, 9, 10, 11, 12, 13, 14, 15, 15, 17,
-		19, 20, 20,
+		19, 20, 20, 23,
 	}
 	rec.Outcome = outcomes[d.IntN(len(outcomes))]
 	switch rec.Outcome {
@@ -252,7 +252,10 @@ func (d dice) verdict(r *schemas.FetchRequest, urls []string, now int64) *schema
 		rec.FetchedAt = []int64{0, now - 500, now, now + 500}[d.IntN(4)]
 	case schemas.Outcome_OUTCOME_CLIENT_ERROR:
 		rec.Status, rec.FetchedAt = 404, now
-	case schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR:
+	case schemas.Outcome_OUTCOME_DEFERRED, schemas.Outcome_OUTCOME_SERVER_ERROR, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE:
+		if rec.Outcome == schemas.Outcome_OUTCOME_DEFERRED {
+			rec.Status = []uint32{0, 0, 429, 503}[d.IntN(4)]
+		}
 		rec.NotBefore = []int64{0, now - 5, now, now + 7_000, now + 60_000, math.MaxInt64}[d.IntN(6)]
 	}
 	return rec
@@ -306,6 +309,14 @@ func (m *machine) check(t *rapid.T) {
 			t.Fatalf("the unreachable host of the status is %s: %q", u.GetHost(), u.GetCause())
 		}
 		u.Host, u.Cause = "", ""
+	}
+	for _, w := range status.GetWaits() {
+		if h := m.naive.hosts[w.GetObject()]; h != nil {
+			if h.rest != w.GetCause() && h.failingSince == 0 {
+				t.Fatalf("%v: %s waits for %v", w, w.GetObject(), h.rest)
+			}
+			w.Object = ""
+		}
 	}
 	m.compare(t, "status", status, m.naive.status(m.now))
 	reason, ended := m.shard.Finished()

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"forager/internal/frontier/state"
@@ -89,6 +90,7 @@ func (s *Shard) Status(now time.Time) *schemas.CrawlStatus {
 	default:
 		st.State = schemas.ShardState_SHARD_STATE_RUNNING
 	}
+	st.Waits = s.waitsFor()
 	if !ended {
 		st.Activity, st.Outage = s.activity(), s.waits.OutageStatus()
 	}
@@ -140,4 +142,64 @@ func (s *Shard) activity() string {
 		return ""
 	}
 	return fmt.Sprintf("%s %d%%", Rescoring, done*100/all)
+}
+
+// hold is what keeps all URLs of the shard from being fetched, with its object; WAIT_CAUSE_UNSPECIFIED = nothing does.
+func (s *Shard) hold() (cause schemas.WaitCause, object string) {
+	ds, l := s.dispatcher, &s.cfg.limits
+	end := s.peers.lease.GetLease().GetEnd()
+	inFlight := uint64(len(s.flights.byID))
+	switch {
+	case s.state.Counters.Stopped:
+		return schemas.WaitCause_WAIT_CAUSE_STOPPED, ""
+	case end == EndPages || end == EndRequests, l.shards == 1 && (s.left() == 0 || !ds.roomFor(1)):
+		return schemas.WaitCause_WAIT_CAUSE_BUDGET, ""
+	case s.cfg.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_PAUSED:
+		return schemas.WaitCause_WAIT_CAUSE_PAUSED, ""
+	case s.waits.Outage.Since > 0:
+		return schemas.WaitCause_WAIT_CAUSE_OUTAGE, ""
+	case ds.modelDue():
+		return schemas.WaitCause_WAIT_CAUSE_STAGE, "apprentice-train"
+	case s.hubs.hubsDue() || s.renewal.guideDue():
+		return schemas.WaitCause_WAIT_CAUSE_STAGE, "distill"
+	case l.shards > 1 && inFlight < ds.windowInForce() && !ds.mayDispatch(): // shard 0 has not given it a share of the budget
+		return schemas.WaitCause_WAIT_CAUSE_STAGE, "prioritize"
+	}
+	return schemas.WaitCause_WAIT_CAUSE_UNSPECIFIED, ""
+}
+
+// left is the number of requests that the budget lets the crawl begin now, if one shard has all of it.
+func (s *Shard) left() uint64 {
+	return Left(s.cfg.ctl, &s.state.Counters, uint64(len(s.flights.byID)), s.flights.asking)
+}
+
+// Left is the number of requests that the budget of a crawl with one shard lets it begin, with so many in flight, some of which may
+// query backlinks.
+func Left(ctl *schemas.CrawlControl, c *state.Counters, inFlight, asking uint64) uint64 {
+	n, b := uint64(math.MaxUint64), ctl.GetBudget()
+	if b.GetPages() > 0 {
+		n = left(b.GetPages(), c.Pages, inFlight)
+	}
+	if b.GetRequests() > 0 {
+		n = min(n, left(b.GetRequests(), c.Requests, inFlight+asking))
+	}
+	return n
+}
+
+// waitsFor counts the URLs that are known and not fetched by what they wait for.
+func (s *Shard) waitsFor() (waits []*schemas.Wait) {
+	first := uint64(math.MaxUint64)
+	if s.cfg.limits.shards == 1 && s.arms.mixture == nil {
+		first = s.left()
+	}
+	urls := s.waits.Waiting(first)
+	for c := schemas.WaitCause_WAIT_CAUSE_GATE; c <= schemas.WaitCause_WAIT_CAUSE_WINDOW; c++ {
+		if urls[c] > 0 {
+			waits = append(waits, &schemas.Wait{Cause: c, Object: s.waits.Example(c), Urls: urls[c]})
+		}
+	}
+	if cause, object := s.hold(); cause > 0 {
+		waits = schemas.Hold(waits, cause, object)
+	}
+	return waits
 }

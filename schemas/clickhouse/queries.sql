@@ -150,7 +150,7 @@ LIMIT 50;
 -- trouble: why requests of a crawl failed
 SELECT outcome, status, detail, count() AS requests, any(url) AS example
 FROM verdicts
-WHERE crawl = {crawl:String} AND outcome NOT IN ('delivered', 'redirected', 'deferred', 'network-unreachable', 'host-unreachable')
+WHERE crawl = {crawl:String} AND outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable', 'network-unreachable', 'host-unreachable')
 GROUP BY outcome, status, detail
 ORDER BY requests DESC, outcome, status, detail
 LIMIT 50;

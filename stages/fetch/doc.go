@@ -10,7 +10,7 @@
 //
 // Rejected, each as an outcome: addresses that are not public and ports of other protocols (REFUSED), what robots.txt disallows
 // (ROBOTS_DISALLOWED), what was not begun when its crawl was stopped (CANCELLED), content that is no page (NOT_HTML, not stored).
-// Returned to prioritize with a date (DEFERRED): what the host does not allow within stages.fetch.hold, because of a crawl delay, 429,
+// Returned to prioritize with a date (DEFERRED, ROBOTS_UNAVAILABLE): what the host does not allow within stages.fetch.hold, because of a crawl delay, 429,
 // Retry-After or an unavailable robots.txt. Poison (FAILED_FETCH): a record that is no request, whose id, URL and host do not match, or
 // whose User-Agent names no product. Redirects are never followed: prioritize decides about their targets.
 //

@@ -245,12 +245,12 @@ func (b *robotsBook) judge(o *origin, answer *webclient.Answer, err error) {
 		b.count("refused")
 		return
 	case errors.Is(err, webclient.ErrTimeout):
-		failed, detail = schemas.Outcome_OUTCOME_DEFERRED, err.Error()
+		failed, detail = schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE, err.Error()
 	case errors.Is(err, webclient.ErrMalformed), err != nil && answer != nil && o.failures >= maxFailures:
 		b.damaged(o, answer)
 		return
 	case err != nil && answer != nil:
-		failed, detail = schemas.Outcome_OUTCOME_DEFERRED, err.Error()
+		failed, detail = schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE, err.Error()
 	case err != nil:
 		failed, detail = schemas.Outcome_OUTCOME_CONNECTION_FAILED, err.Error()
 	case answer.Status >= 200 && answer.Status < 300:
@@ -263,7 +263,7 @@ func (b *robotsBook) judge(o *origin, answer *webclient.Answer, err error) {
 		b.count("none")
 		return
 	default:
-		failed, detail = schemas.Outcome_OUTCOME_DEFERRED, fmt.Sprintf("robots.txt: status %d", answer.Status)
+		failed, detail = schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE, fmt.Sprintf("robots.txt: status %d", answer.Status)
 	}
 	b.count("unreachable")
 	had := !o.until.IsZero() && o.ruling.outcome == schemas.Outcome_OUTCOME_UNSPECIFIED
@@ -272,7 +272,7 @@ func (b *robotsBook) judge(o *origin, answer *webclient.Answer, err error) {
 	if had {
 		return // the older one remains in force
 	}
-	if failed == schemas.Outcome_OUTCOME_DEFERRED && o.failures > maxFailures {
+	if failed == schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE && o.failures > maxFailures {
 		failed, detail = schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED, fmt.Sprintf("%s, %d times in a row", detail, o.failures)
 	}
 	o.ruling = ruling{outcome: failed, detail: detail, notBefore: o.until}

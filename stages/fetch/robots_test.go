@@ -89,9 +89,9 @@ func TestRobotsRulings(t *testing.T) {
 			return status(302, "", url+"y")
 		}, true, 0},
 		{"redirect to nowhere", func(string) (*webclient.Answer, error) { return status(301, "", "mailto:x") }, true, 0},
-		{"server error", func(string) (*webclient.Answer, error) { return status(500, "") }, false, schemas.Outcome_OUTCOME_DEFERRED},
-		{"too many requests", func(string) (*webclient.Answer, error) { return status(429, "") }, false, schemas.Outcome_OUTCOME_DEFERRED},
-		{"time-out", func(string) (*webclient.Answer, error) { return nil, webclient.ErrTimeout }, false, schemas.Outcome_OUTCOME_DEFERRED},
+		{"server error", func(string) (*webclient.Answer, error) { return status(500, "") }, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
+		{"too many requests", func(string) (*webclient.Answer, error) { return status(429, "") }, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
+		{"time-out", func(string) (*webclient.Answer, error) { return nil, webclient.ErrTimeout }, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
 		{"no connection", func(string) (*webclient.Answer, error) { return nil, errors.New("refused") }, false, schemas.Outcome_OUTCOME_CONNECTION_FAILED},
 		{"not HTTP", func(string) (*webclient.Answer, error) { return nil, webclient.ErrMalformed }, true, 0},
 		{"a coding that cannot be read", func(string) (*webclient.Answer, error) {
@@ -105,7 +105,7 @@ func TestRobotsRulings(t *testing.T) {
 		{"cut", func(string) (*webclient.Answer, error) {
 			a, _ := status(200, deny)
 			return a, io.ErrUnexpectedEOF
-		}, false, schemas.Outcome_OUTCOME_DEFERRED},
+		}, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
 		{"redirect in a circle", func(url string) (*webclient.Answer, error) { return status(301, "", url) }, true, 0},
 		{"redirect to a private address", func(url string) (*webclient.Answer, error) {
 			if url == hop {
@@ -136,7 +136,7 @@ func TestRobotsRulings(t *testing.T) {
 				if test.outcome == 0 && test.allowed != (r.file == nil || r.file.Allowed("forager", "/page")) {
 					t.Errorf("allowed: %v", !test.allowed)
 				}
-				if deferred := r.outcome == schemas.Outcome_OUTCOME_DEFERRED; deferred && time.Until(r.notBefore) != firstRetry {
+				if deferred := r.outcome == schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE; deferred && time.Until(r.notBefore) != firstRetry {
 					t.Errorf("not before %v", time.Until(r.notBefore))
 				}
 				before := len(web.asked)
@@ -170,7 +170,7 @@ func testCutRobots(t *testing.T, cut func(*webclient.Answer) error) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.outcome == schemas.Outcome_OUTCOME_DEFERRED && try < maxFailures {
+			if r.outcome == schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE && try < maxFailures {
 				time.Sleep(time.Until(r.notBefore))
 				continue
 			}
@@ -232,7 +232,7 @@ func TestRobotsNeverComes(t *testing.T) {
 			time.Sleep(time.Until(r.notBefore))
 		}
 		for i, o := range outcomes {
-			want := schemas.Outcome_OUTCOME_DEFERRED
+			want := schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE
 			if i >= maxFailures {
 				want = schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED
 			}

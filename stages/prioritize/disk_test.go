@@ -57,6 +57,9 @@ func TestALowDiskPausesEveryCrawl(t *testing.T) {
 			st.GetDiskDir() != "/data" || st.GetDiskFree() != 799 || st.GetDiskNeeded() != 800 {
 			t.Errorf("%s: %v", name, st)
 		}
+		if w := st.GetWaits(); len(w) != 1 || w[0].GetCause() != schemas.WaitCause_WAIT_CAUSE_DISK || w[0].GetObject() != "/data" || w[0].GetUrls() != st.GetQueued() {
+			t.Errorf("%s waits for %v", name, w)
+		}
 	}
 	if n := len(d.statuses["two"]); n > 3 {
 		t.Errorf("%d statuses of a crawl that waits for a disk", n)

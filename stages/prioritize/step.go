@@ -286,6 +286,7 @@ func (s *step) reportParked(c *crawl, why stateful.ParkedCrawl) error {
 	cause, _, _ := strings.Cut(why.Cause, "\n")
 	st.Epoch, st.At = s.epoch, s.now.UnixMilli()
 	st.Activity = fmt.Sprintf("parked for a fault of prioritize since %s: %s (its log has more; forager crawl resume %s tries again)", why.Since.Format(time.RFC3339), cause, c.name)
+	st.Waits = schemas.Hold(st.GetWaits(), schemas.WaitCause_WAIT_CAUSE_STAGE, name)
 	if err := s.report(c, st); err != nil {
 		return err
 	}
@@ -341,11 +342,14 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 		st.Activity = "revision " + fmt.Sprint(c.refusedRevision) + " refused: " + c.refused
 	case !c.ready && c.awaits != "":
 		st.Activity = "waiting for " + c.awaits
+		st.Waits = schemas.Hold(st.GetWaits(), schemas.WaitCause_WAIT_CAUSE_MISSING, c.awaits)
 	case s.replaying || c.records.count > 0:
 		st.Activity = "replaying"
+		st.Waits = schemas.Hold(st.GetWaits(), schemas.WaitCause_WAIT_CAUSE_STAGE, name)
 	case s.room.Low && c.ready && st.State == schemas.ShardState_SHARD_STATE_RUNNING:
 		st.State, st.Activity = schemas.ShardState_SHARD_STATE_PAUSED, s.room.String()
 		st.DiskDir, st.DiskFree, st.DiskNeeded = s.room.Dir, s.room.Free, s.room.Need
+		st.Waits = schemas.Hold(st.GetWaits(), schemas.WaitCause_WAIT_CAUSE_DISK, s.room.Dir)
 	case c.awaits != "":
 		st.Activity = "waiting for " + c.awaits
 	case st.GetActivity() == "":
@@ -398,6 +402,14 @@ func (s *step) report(c *crawl, st *schemas.CrawlStatus) error {
 	// A reader that gets statuses twice or late compares epochs, then times: no two of an epoch have
 	// the same time.
 	st.At = max(st.GetAt(), c.sent.GetAt()+1)
+	before := c.sent
+	if before == nil { // a new owner goes on from what its predecessor said
+		var err error
+		if before, err = s.book.lastStatus(unit(c.name, c.number)); err != nil {
+			return err
+		}
+	}
+	schemas.WaitsSince(st, before)
 	out, err := statusOut(st)
 	if err != nil {
 		return err

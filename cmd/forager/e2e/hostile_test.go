@@ -180,7 +180,7 @@ func newOutcomes(t *testing.T, w *simweb.Web, e *audit.Evidence) *outcomes {
 		attempt[string(f.GetId())] = f.GetAttempt()
 	}
 	for _, f := range e.Fetched {
-		if f.GetOutcome() != schemas.Outcome_OUTCOME_DEFERRED {
+		if !schemas.Deferred(f.GetOutcome()) {
 			o.hosts[weburl.Host(f.GetUrl())]++
 		}
 		o.tries[f.GetUrl()] = append(o.tries[f.GetUrl()], f)
@@ -204,7 +204,7 @@ func (o *outcomes) compare(met map[string]int) {
 				if i == len(tries)-1 {
 					ended[classOf(&tr)]++
 				}
-			case name == tr.Before || name == "deferred":
+			case name == tr.Before || schemas.Deferred(f.GetOutcome()):
 			default:
 				o.t.Errorf("%s, try %d: %s (%s), truth: %+v", url, i+1, name, f.GetDetail(), tr)
 			}

@@ -18,6 +18,8 @@ type Host struct {
 	Dispatched uint64
 	// NotBefore: nothing is dispatched before it, Unix milliseconds; 0 = the host does not wait.
 	NotBefore int64
+	// rest is why the host waits: state.Resting, Refusing or NoRobots; Reachable if it does not.
+	rest int
 	// FailingSince is when the host was first found unreachable, FailedAt when last (unreachable.go), Unix milliseconds;
 	// 0 = it is reachable.
 	failingSince, failedAt int64
@@ -81,7 +83,7 @@ func (h *Host) Cost() int {
 }
 
 // Capped reports whether the host has reached its cap.
-func (hs *Hosts) Capped(h *Host) bool { return hs.Standing(h.Dispatched, 0, 0) == state.AtCap }
+func (hs *Hosts) Capped(h *Host) bool { return hs.Standing(h.Dispatched, 0, 0, 0) == state.AtCap }
 
 // Limits are the limits of each host, by the control record.
 type Limits struct {
@@ -101,6 +103,15 @@ func (hs *Hosts) OnlyGivenUp() bool {
 	return hs.state.Counters.Backlog[state.GivenUp].All() > 0 && hs.Backlog() == 0 && hs.state.Counters.Unranked == 0
 }
 
+// Cause is what the URLs of a stored host wait for that are queued, or waiting for another try.
+func (hs *Hosts) Cause(r *StoredHost, inFlight uint32, waiting bool) schemas.WaitCause {
+	c := Cause(hs.Standing(r.Dispatched, r.FailingSince, r.FailedAt, r.Rest), waiting)
+	if c == schemas.WaitCause_WAIT_CAUSE_WINDOW && inFlight >= hs.Limits.Window {
+		return schemas.WaitCause_WAIT_CAUSE_HOST_PAUSE
+	}
+	return c
+}
+
 // HostLimit is the number of requests that may be in flight to the host: one if it is unreachable.
 func (hs *Hosts) HostLimit(h *Host) uint32 {
 	if h.failingSince > 0 {
@@ -109,12 +120,16 @@ func (hs *Hosts) HostLimit(h *Host) uint32 {
 	return hs.Limits.Window
 }
 
-// CountDispatched changes the number of requests that count for the host's cap.
-func (hs *Hosts) CountDispatched(h *Host, by int) {
+// CountRequests changes the number of requests in flight to the host, and of those that count for its cap.
+func (hs *Hosts) CountRequests(h *Host, inFlight, counted int) {
 	hs.tally(h, -1)
-	h.Dispatched = uint64(int64(h.Dispatched) + int64(by))
+	h.InFlight = uint32(int(h.InFlight) + inFlight)
+	h.Dispatched = uint64(int64(h.Dispatched) + int64(counted))
 	hs.tally(h, 1)
-	hs.change(h)
+	hs.Refresh(h)
+	if counted != 0 {
+		hs.change(h)
+	}
 }
 
 // countBacklog changes the number of entries that the host still has to fetch.
@@ -125,13 +140,13 @@ func (hs *Hosts) countBacklog(h *Host, queued, waiting int) {
 	hs.change(h)
 }
 
-// Standing of a host with a number of dispatched requests that was first and last found unreachable at these times.
-func (hs *Hosts) Standing(dispatched uint64, failingSince, failedAt int64) int {
+// Standing of a host with a number of dispatched requests that was first and last found unreachable at these times, and rests for a reason.
+func (hs *Hosts) Standing(dispatched uint64, failingSince, failedAt int64, rest int) int {
 	switch {
 	case hs.Limits.Cap > 0 && dispatched >= hs.Limits.Cap:
 		return state.AtCap
 	case failingSince == 0:
-		return state.Reachable
+		return rest
 	case failedAt-failingSince >= hs.Limits.Patience:
 		return state.GivenUp
 	}
@@ -140,19 +155,25 @@ func (hs *Hosts) Standing(dispatched uint64, failingSince, failedAt int64) int {
 
 // tally adds the host to the totals of the shard, by = 1, or subtracts it, by = -1.
 func (hs *Hosts) tally(h *Host, by int) {
-	hs.tallyOf(h.Dispatched, h.failingSince, h.failedAt, h.backlog, by)
+	hs.tallyOf(h.Dispatched, h.failingSince, h.failedAt, h.rest, h.backlog, by)
+	if hs.busyAt(h) {
+		hs.busy += uint64(by) * h.backlog.Queued
+	}
 }
 
-func (hs *Hosts) tallyOf(dispatched uint64, failingSince, failedAt int64, b state.Backlog, by int) {
-	hs.state.Counters.Backlog[hs.Standing(dispatched, failingSince, failedAt)].Add(by*int(b.Queued), by*int(b.Waiting))
+func (hs *Hosts) tallyOf(dispatched uint64, failingSince, failedAt int64, rest int, b state.Backlog, by int) {
+	hs.state.Counters.Backlog[hs.Standing(dispatched, failingSince, failedAt, rest)].Add(by*int(b.Queued), by*int(b.Waiting))
 	if failingSince > 0 {
-		hs.state.Counters.Failing[hs.Standing(0, failingSince, failedAt)] += uint64(by)
+		hs.state.Counters.Failing[hs.Standing(0, failingSince, failedAt, rest)] += uint64(by)
 	}
 }
 
 // Backlog is what can still be fetched, at hosts that have not reached their cap and were not given up.
-func (hs *Hosts) Backlog() uint64 {
-	return hs.state.Counters.Backlog[state.Reachable].All() + hs.state.Counters.Backlog[state.Unreached].All()
+func (hs *Hosts) Backlog() (n uint64) {
+	for standing := range state.GivenUp {
+		n += hs.state.Counters.Backlog[standing].All()
+	}
+	return n
 }
 
 // CountHosts counts the backlog of all hosts again if the cap or the patience of the crawl has changed.
@@ -177,7 +198,7 @@ func (hs *Hosts) CountHosts() error {
 	return hs.state.Store.Scan(from, state.After(from), func(_, value []byte) (bool, error) {
 		r, err := decodeHost(value)
 		if err == nil {
-			hs.tallyOf(r.Dispatched, r.FailingSince, r.FailedAt, r.BacklogSince(hs.state.Counters.ShapeBegan), 1)
+			hs.tallyOf(r.Dispatched, r.FailingSince, r.FailedAt, r.Rest, r.BacklogSince(hs.state.Counters.ShapeBegan), 1)
 		}
 		return err == nil, err
 	})
@@ -189,6 +210,8 @@ type StoredHost struct {
 	Dispatched             uint64
 	NotBefore              int64
 	FailingSince, FailedAt int64
+	// Rest is why the host waits: state.Resting, Refusing or NoRobots; Reachable if it does not.
+	Rest int
 	// Place is 0 for a host in memory, else its class in the index, plus 1.
 	Place uint32
 	// shape is the generation at which the policies came under which entries are queued; under others none are.
@@ -215,7 +238,7 @@ func (r *StoredHost) BacklogSince(shape uint32) state.Backlog {
 	return r.backlog
 }
 
-const hostVersion = 3
+const hostVersion = 4
 
 func (r *StoredHost) append(b []byte) []byte {
 	b = append(b, hostVersion)
@@ -223,6 +246,7 @@ func (r *StoredHost) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, r.Dispatched)
 	b = binary.AppendUvarint(b, uint64(r.NotBefore))
 	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(r.FailingSince)), uint64(r.FailedAt))
+	b = append(b, byte(r.Rest))
 	b = binary.AppendUvarint(b, uint64(r.Place))
 	b = binary.AppendUvarint(b, uint64(r.shape))
 	b = binary.AppendUvarint(b, r.backlog.Queued)
@@ -242,8 +266,11 @@ func decodeHost(b []byte) (*StoredHost, error) {
 	r.Version(hostVersion)
 	h := &StoredHost{
 		Name: r.String(), Dispatched: r.U64(), NotBefore: r.I64(), FailingSince: r.I64(), FailedAt: r.I64(),
-		Place: r.U32(), shape: r.U32(),
+		Rest: int(r.Byte()), Place: r.U32(), shape: r.U32(),
 		backlog: state.Backlog{Queued: r.U64(), Waiting: r.U64()},
+	}
+	if h.Rest > state.NoRobots || (h.Rest == state.Reachable) != (h.NotBefore == 0) {
+		r.Fail(storage.ErrNumber)
 	}
 	for n := r.U64(); n > 0 && r.Err == nil; n-- {
 		f := storedFront{Policy: r.Byte(), Generation: r.U32(), Stored: r.U32(), Unread: r.Bool()}
@@ -264,7 +291,7 @@ func (hs *Hosts) saveHost(h *Host, place uint32) error {
 	h.changed = false
 	r := StoredHost{
 		Name: h.Name, Dispatched: h.Dispatched, NotBefore: h.NotBefore, FailingSince: h.failingSince, FailedAt: h.failedAt,
-		Place: place, shape: hs.state.Counters.ShapeBegan, backlog: h.backlog,
+		Rest: h.rest, Place: place, shape: hs.state.Counters.ShapeBegan, backlog: h.backlog,
 		Fronts: hs.fronts[:0],
 	}
 	for p := range h.Queues {
@@ -283,7 +310,7 @@ func (hs *Hosts) saveHost(h *Host, place uint32) error {
 // restore makes a host of what is stored. Queues of generations that no longer exist are empty.
 func (hs *Hosts) restore(number uint32, r *StoredHost) *Host {
 	h := &Host{
-		Number: number, Name: r.Name, Dispatched: r.Dispatched, NotBefore: r.NotBefore,
+		Number: number, Name: r.Name, Dispatched: r.Dispatched, NotBefore: r.NotBefore, rest: r.Rest,
 		failingSince: r.FailingSince, failedAt: r.FailedAt, backlog: r.BacklogSince(hs.state.Counters.ShapeBegan), Queues: newHostQueues(len(hs.state.Generations)),
 	}
 	for _, f := range r.Fronts {

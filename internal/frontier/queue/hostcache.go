@@ -34,6 +34,8 @@ type Hosts struct {
 	// ready and old are the hosts in memory in the order of their heads, by policy; built by RebuildHeaps.
 	ready, old []*storage.Heap[*Host]
 	Limits     Limits
+	// busy is counted by tally, and again by RebuildHeaps.
+	busy uint64
 	// Memory bounds the memory of hosts, bytes; frontSize is the number of keys that a front reads at a time, for
 	// fittedHosts hosts.
 	Memory, frontSize, fittedHosts int

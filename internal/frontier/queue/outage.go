@@ -51,7 +51,7 @@ func (w *Waits) NetworkFailed(h *Host, rec *schemas.LinkFound, now int64) error 
 	if w.hosts.Backlog() > h.backlog.All() {
 		until += until - now // the next probes go to other hosts
 	}
-	return w.Sleep(h, until)
+	return w.Sleep(h, until, state.Resting)
 }
 
 // networkAnswered takes a verdict on a request to which a web server has responded.

@@ -50,6 +50,7 @@ func (hs *Hosts) RebuildHeaps() {
 		}
 		hs.Refresh(x.Item)
 	}
+	hs.countBusy()
 }
 
 // Head is the head of a host's queue under policy p, which is not empty.

@@ -66,7 +66,7 @@ func (w *Waits) setFailing(h *Host, since, at int64) error {
 
 // setFailingSince changes since when a host is unreachable, and the keys by which it is found.
 func (w *Waits) setFailingSince(h *Host, since int64) error {
-	notBefore := h.NotBefore
+	notBefore, rest := h.NotBefore, h.rest
 	if err := w.wakeUp(h); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (w *Waits) setFailingSince(h *Host, since int64) error {
 	if notBefore == 0 {
 		return nil
 	}
-	return w.Sleep(h, notBefore)
+	return w.Sleep(h, notBefore, rest)
 }
 
 // HostFailed takes a verdict with OUTCOME_HOST_UNREACHABLE on a request to a host.
@@ -107,7 +107,7 @@ func (w *Waits) HostFailed(h *Host, rec *schemas.LinkFound, now int64) error {
 	}
 	pause := min(max(w.RetryDelay.Milliseconds(), at-since), longestHostWait)
 	pause += pause / 8 * int64(schemas.ShardOf(h.Name, 4)) / 4 // hosts that failed together are not tried together
-	return w.Sleep(h, min(max(at, rec.GetNotBefore())+pause, now+longestHostWait+pause))
+	return w.Sleep(h, min(max(at, rec.GetNotBefore())+pause, now+longestHostWait+pause), state.Resting)
 }
 
 // hostAnswered takes a verdict on a request to which the host has responded.

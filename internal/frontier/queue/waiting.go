@@ -31,6 +31,8 @@ type Waits struct {
 	waiting, sleeping, sleepingUnreached, latestFailing storage.RangeHead[timed]
 	Outage                                              outage
 	failing                                             failing
+	// latest are the hosts that began to wait last, by reason; empty if they wait no more.
+	latest [state.HostStates]string
 }
 
 // NewWaits returns what waits; LoadOutage reads the outage.
@@ -124,15 +126,22 @@ func (w *Waits) Next() (at int64, err error) {
 	return at, nil
 }
 
-// Sleep makes the host wait until at, unless it waits longer already.
-func (w *Waits) Sleep(h *Host, at int64) error {
+// Sleep makes the host wait until at, unless it waits longer already. A request that is deferred as the host waits names no other
+// reason.
+func (w *Waits) Sleep(h *Host, at int64, rest int) error {
 	if at <= h.NotBefore {
 		return nil
+	}
+	if rest == state.Resting {
+		rest = max(rest, h.rest)
 	}
 	if err := w.wakeUp(h); err != nil {
 		return err
 	}
-	h.NotBefore = at
+	w.hosts.tally(h, -1)
+	h.NotBefore, h.rest = at, rest
+	w.hosts.tally(h, 1)
+	w.latest[rest] = h.Name
 	w.hosts.Refresh(h)
 	w.hosts.change(h)
 	unreachable := h.failingSince > 0
@@ -146,7 +155,12 @@ func (w *Waits) wakeUp(h *Host) error {
 		return nil
 	}
 	at := h.NotBefore
-	h.NotBefore = 0
+	w.hosts.tally(h, -1)
+	if w.latest[h.rest] == h.Name {
+		w.latest[h.rest] = ""
+	}
+	h.NotBefore, h.rest = 0, state.Reachable
+	w.hosts.tally(h, 1)
 	w.hosts.Refresh(h)
 	w.hosts.change(h)
 	unreachable := h.failingSince > 0

@@ -84,7 +84,7 @@ const (
 // SpanNames are the topics of spans.
 var SpanNames = [spanTopics]string{schemas.TopicFetchRequested, schemas.TopicLinkFound, schemas.TopicLeapSettled}
 
-const countersVersion = 6
+const countersVersion = 7
 
 // varints lists the counters that are encoded as varints, in their order.
 func (c *Counters) varints() []*uint64 {
@@ -200,7 +200,13 @@ const (
 // standings of a host decide how its backlog counts.
 const (
 	Reachable = iota
-	// unreached: the host is unreachable, and the crawl waits for it.
+	// Resting: a request was deferred, and the host waits (Host.NotBefore).
+	Resting
+	// Refusing: so does it as it responded with 429 or 503.
+	Refusing
+	// NoRobots: so does it as its robots.txt cannot be read.
+	NoRobots
+	// Unreached: the host is unreachable, and the crawl waits for it.
 	Unreached
 	// GivenUp: the host is unreachable, and the crawl does not wait for it any more.
 	GivenUp

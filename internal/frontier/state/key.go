@@ -90,7 +90,7 @@ const (
 )
 
 // Layout is the version of keys and values that this package writes; Open refuses others.
-const Layout = 12
+const Layout = 13
 
 // shardsPrefix begins every key of the package, so that a store can hold other things.
 const shardsPrefix = 'F'

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"forager/schemas"
 )
 
 // State is where a URL is.
@@ -47,6 +49,8 @@ type Answer struct {
 	Relevance *float64 `json:"relevance,omitempty"`
 	// Dispatch has the circumstances of the newest request.
 	Dispatch *Dispatch `json:"dispatch,omitempty"`
+	// Cause is what it waits for, of the causes of CrawlStatus.waits, while it is queued or waits.
+	Cause string `json:"cause,omitempty"`
 	// Places has one element a policy, while it is queued.
 	Places []Place `json:"places,omitempty"`
 	// Links are pages that link to it, in the order in which they were found, until it has its outcome; MoreLinks: there are others.
@@ -106,6 +110,8 @@ type Server struct {
 	// FailingSince is when it was first found unreachable, Unix milliseconds; GivenUp: the crawl does not wait for it any more.
 	FailingSince int64 `json:"failing_since,omitempty"`
 	GivenUp      bool  `json:"given_up,omitempty"`
+	// rest is why it is left alone until NotBefore: state.Resting, Refusing or NoRobots.
+	rest int
 }
 
 // Decision is the result of a rule.
@@ -140,6 +146,15 @@ func (a *Answer) Deciding() (deciding *Decision) {
 		}
 	}
 	return deciding
+}
+
+// CauseUnder is Answer.Cause in a crawl that is held for a cause (schemas.Holds), or not if it is 0: as for each URL in
+// CrawlStatus.waits, the first cause of their order counts.
+func (a *Answer) CauseUnder(hold schemas.WaitCause) string {
+	if a.Cause == "" || hold == 0 || a.Cause == schemas.WaitName(schemas.WaitCause_WAIT_CAUSE_GATE) || a.Cause == schemas.WaitName(schemas.WaitCause_WAIT_CAUSE_HOST_CAP) {
+		return a.Cause
+	}
+	return schemas.WaitName(hold)
 }
 
 // Sentence describes where the URL is.

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"forager/internal/frontier"
 	"forager/internal/frontier/state"
+	"forager/schemas"
 )
 
 // Of so many hosts the queues are read at least, or of all; and of more until so many keys were read.
@@ -18,15 +20,11 @@ const (
 // places describes the places of a queued entry.
 func (q *question) places(e *state.Entry) error {
 	a, policies := q.answer, q.Control.GetPolicies()
-	if q.state.Counters.Unranked > 0 && (len(e.Places) == 0 || e.Places[0].Generation < q.state.Counters.ShapeBegan) || len(e.Places) != len(policies) {
+	if q.unranked(e) {
 		a.Decisions = append(a.Decisions, Decision{"ranker", false, "the rankers were changed, and it has no place under the new ones yet", "time alone: entries are placed in the background"})
 		return nil
 	}
-	leading := 1
-	if q.Control.GetMixture() != nil {
-		leading = len(policies)
-	}
-	in := false
+	leading := q.leading()
 	for i, p := range e.Places {
 		x := Place{Policy: policies[i].GetName(), In: p.In}
 		if p.In {
@@ -35,15 +33,14 @@ func (q *question) places(e *state.Entry) error {
 			if x.Model, err = q.state.NameOf(p.Model); err != nil {
 				return err
 			}
-			if x.Before, x.Exact, err = q.before(i, e.Order(i)); err != nil {
+			if x.Before, x.Exact, err = q.before(i, e.Order(i), false); err != nil {
 				return err
 			}
 		}
-		in = in || p.In && i < leading
 		a.Places = append(a.Places, x)
 	}
-	gate := Decision{Rule: "gate", Passed: in, Reason: "a ranker has a place for it"}
-	if !in {
+	gate := Decision{Rule: "gate", Passed: q.within(e), Reason: "a ranker has a place for it"}
+	if !gate.Passed {
 		gate.Reason = "the gate of the ranker (" + strings.Join(names(q, leading), ", ") + ") lets none of the links to it through: the pages that link to it are not relevant enough"
 		gate.Change = "a relevant page that links to it, or another ranker (forager crawl ranker)"
 	}
@@ -58,16 +55,64 @@ func names(q *question, n int) (all []string) {
 	return all
 }
 
+// unranked reports whether a queued entry has no places under the rankers that are in force.
+func (q *question) unranked(e *state.Entry) bool {
+	return q.state.Counters.Unranked > 0 && (len(e.Places) == 0 || e.Places[0].Generation < q.state.Counters.ShapeBegan) || len(e.Places) != len(q.Control.GetPolicies())
+}
+
+// leading is the number of policies that choose requests, the first ones.
+func (q *question) leading() int {
+	if q.Control.GetMixture() != nil {
+		return len(q.Control.GetPolicies())
+	}
+	return 1
+}
+
+// within reports whether a policy that leads has a place for an entry.
+func (q *question) within(e *state.Entry) bool {
+	return slices.ContainsFunc(e.Places[:q.leading()], func(p state.Placed) bool { return p.In })
+}
+
+// cause is what an entry waits for that is queued, or for another try; without what concerns the whole crawl.
+func (q *question) cause(e *state.Entry) (schemas.WaitCause, error) {
+	queued := e.State == state.Queued
+	switch {
+	case queued && q.unranked(e):
+		return schemas.WaitCause_WAIT_CAUSE_RESCORING, nil
+	case queued && !q.within(e):
+		return schemas.WaitCause_WAIT_CAUSE_GATE, nil
+	}
+	flights, all, asking, err := frontier.InFlight(q.state)
+	if err != nil {
+		return 0, err
+	}
+	h, err := q.hosts.ReadHost(e.Host)
+	if err != nil {
+		return 0, err
+	}
+	c := q.hosts.Cause(h, flights[e.Host], !queued)
+	left := frontier.Left(q.Control, &q.state.Counters, all, asking)
+	keys := q.state.Generations[0].Keys
+	if c != schemas.WaitCause_WAIT_CAUSE_WINDOW || schemas.ShardsOf(q.Control) > 1 || q.Control.GetMixture() != nil || keys[state.SlotOld]+keys[state.SlotNew] <= left {
+		return c, nil
+	}
+	q.flights = flights
+	if n, _, err := q.before(0, e.Order(0), true); err != nil || n < left {
+		return c, err
+	}
+	return schemas.WaitCause_WAIT_CAUSE_RANK, nil
+}
+
 // before counts the entries that come before a place under a policy, in the queues of the hosts of the shard; if there are many, from
-// a sample of the hosts.
-func (q *question) before(policy int, o state.Order) (n uint64, exact bool, err error) {
+// a sample of the hosts. now: only of hosts that may be asked now.
+func (q *question) before(policy int, o state.Order, now bool) (n uint64, exact bool, err error) {
 	hosts := uint64(q.state.Counters.Hosts)
 	var keys, looked uint64
 	for number := range sampled(hosts) {
 		if looked >= mostHosts || looked >= leastHosts && keys >= mostKeys {
 			break
 		}
-		m, err := q.beforeAt(policy, number, o)
+		m, err := q.beforeAt(policy, number, o, now)
 		if err != nil {
 			return 0, false, err
 		}
@@ -102,10 +147,13 @@ func gcd(a, b uint64) uint64 {
 }
 
 // beforeAt is before at one host.
-func (q *question) beforeAt(policy int, host uint32, o state.Order) (n uint64, err error) {
+func (q *question) beforeAt(policy int, host uint32, o state.Order, now bool) (n uint64, err error) {
 	h, err := q.hosts.ReadHost(host)
 	if err != nil {
 		return 0, err
+	}
+	if now && q.hosts.Cause(h, q.flights[host], false) != schemas.WaitCause_WAIT_CAUSE_WINDOW {
+		return 0, nil
 	}
 	for _, f := range h.Fronts {
 		if int(f.Policy) != policy || !f.Bound.Less(o) {

@@ -42,6 +42,13 @@ func rules(sc *scope.Scope, excludes *scope.Excludes, url string, depth uint32) 
 	return []Decision{exclude, checked}
 }
 
+// rests are why hosts are left alone.
+var rests = [...]string{
+	state.Resting:  "its pause or crawl delay is long, or an outage of the network has just ended",
+	state.Refusing: "it has responded with 429 or 503",
+	state.NoRobots: "its robots.txt cannot be read",
+}
+
 // ofHost are the decisions that follow from the host.
 func (q *question) ofHost(h *Server) (all []Decision) {
 	capped := Decision{Rule: "host-cap", Passed: true, Reason: "requests to a host are not limited"}
@@ -60,8 +67,7 @@ func (q *question) ofHost(h *Server) (all []Decision) {
 	case h.FailingSince > 0:
 		all = append(all, Decision{"unreachable", false, fmt.Sprintf("its host has not answered since %s; next try at %s", clock(h.FailingSince), clock(h.NotBefore)), "the host answers"})
 	case h.NotBefore > q.now:
-		all = append(all, Decision{"pause", false, fmt.Sprintf("its host is left alone until %s: a request failed, the host asked for it (429, 503, Retry-After), or its robots.txt asks for it or cannot be read", clock(h.NotBefore)),
-			"time alone"})
+		all = append(all, Decision{"pause", false, fmt.Sprintf("its host is left alone until %s: %s", clock(h.NotBefore), rests[h.rest]), "time alone"})
 	}
 	return all
 }

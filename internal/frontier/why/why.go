@@ -41,6 +41,8 @@ type question struct {
 	state  *state.Records
 	hosts  *queue.Hosts
 	answer *Answer
+	// flights are the requests in flight by host.
+	flights map[uint32]uint32
 }
 
 // Ask answers a question from the state of its shard in a store; without state every URL is unknown. The error is one of the
@@ -49,6 +51,9 @@ func Ask(store storage.Store, of Question) (*Answer, error) {
 	name := state.ShardName{Crawl: of.Control.GetCrawl(), Shard: of.Shard}
 	q := &question{Question: of, now: of.Now.UnixMilli(), state: state.NewRecords(store, name)}
 	q.hosts = queue.NewHosts(q.state)
+	q.hosts.Limits = queue.Limits{
+		Window: schemas.HostWindow(of.Control), Cap: uint64(of.Control.GetScope().GetHostCap()), Patience: schemas.HostPatience(of.Control).Milliseconds(),
+	}
 	q.answer = &Answer{Crawl: name.Crawl, URL: of.URL, Shard: of.Shard, State: Unknown, Depth: of.Depth}
 	if err := q.ask(); err != nil {
 		return nil, fmt.Errorf("explain %s of crawl %s: %w", of.URL, name.Crawl, err)
@@ -147,7 +152,7 @@ func (q *question) host(url string) error {
 		return err
 	}
 	q.answer.Host = &Server{
-		Name: name, Requests: h.Dispatched, Cap: uint64(q.Control.GetScope().GetHostCap()), NotBefore: h.NotBefore, FailingSince: h.FailingSince,
+		Name: name, Requests: h.Dispatched, Cap: uint64(q.Control.GetScope().GetHostCap()), NotBefore: h.NotBefore, FailingSince: h.FailingSince, rest: h.Rest,
 		GivenUp: h.FailingSince > 0 && h.FailedAt-h.FailingSince >= schemas.HostPatience(q.Control).Milliseconds(),
 	}
 	return nil
@@ -189,6 +194,13 @@ func (q *question) entry(e *state.Entry) error {
 			a.Relevance = &e.Raw
 		}
 		a.Decisions = append(a.Decisions, ofOutcome(e))
+	}
+	if e.State == state.Queued || e.State == state.Waiting {
+		c, err := q.cause(e)
+		if err != nil {
+			return err
+		}
+		a.Cause = schemas.WaitName(c)
 	}
 	return q.links(e)
 }

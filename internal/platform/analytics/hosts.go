@@ -37,7 +37,7 @@ func (r Report) Treated(ctx context.Context, most int) ([]Treated, error) {
 		SELECT host, countIf(sent) AS requests, countIf(sent AND nth > 1) AS gaps,
 			if(gaps = 0, 0, minIf(gap, sent AND nth > 1)), if(gaps = 0, 0, toUInt64(quantileExactIf(gap, sent AND nth > 1))),
 			countIf(status = 429), countIf(status = 503), countIf(sent AND (status = 0 OR status >= 500 AND status != 503)),
-			countIf(outcome = 'robots-disallowed'), countIf(outcome = 'deferred' AND status = 0), countIf(endsWith(outcome, '-unreachable')),
+			countIf(outcome = 'robots-disallowed'), countIf(outcome IN ('deferred', 'robots-unavailable') AND status = 0), countIf(endsWith(outcome, '-unreachable')),
 			sum(wait), if(requests = 0, 0, toUInt64(quantileExactIf(wait, sent)))
 		FROM
 		(

@@ -23,7 +23,7 @@ func TestTreated(t *testing.T) {
 		status uint32
 	}{
 		{"delivered", 200}, {"delivered", 200}, {"client-error", 404}, {"deferred", 429}, {"server-error", 503}, {"server-error", 500},
-		{"timeout", 0}, {"connection-failed", 0}, {"deferred", 0}, {"robots-disallowed", 0}, {"host-unreachable", 0}, {"network-unreachable", 0}, {"cancelled", 0},
+		{"timeout", 0}, {"connection-failed", 0}, {"deferred", 0}, {"robots-unavailable", 0}, {"robots-disallowed", 0}, {"host-unreachable", 0}, {"network-unreachable", 0}, {"cancelled", 0},
 	}
 	type one struct {
 		f    analytics.Fetch
@@ -64,7 +64,7 @@ func TestTreated(t *testing.T) {
 				x.Failed++
 			case o.f.Outcome == "robots-disallowed":
 				x.Disallowed++
-			case o.f.Outcome == "deferred":
+			case o.f.Outcome == "deferred" || o.f.Outcome == "robots-unavailable":
 				x.Deferred++
 			case o.f.Outcome == "host-unreachable" || o.f.Outcome == "network-unreachable":
 				x.Unreachable++

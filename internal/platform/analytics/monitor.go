@@ -43,8 +43,8 @@ var HostsBy = map[string]string{"yield": "sum DESC", "waste": "delivered - sum D
 // Hosts returns hosts of a crawl in one of the orders of HostsBy, at most so many after the first skipped ones.
 func (d *DB) Hosts(ctx context.Context, crawl, by string, skip, most int) ([]Host, error) {
 	return collect(ctx, d, `SELECT domain(url) AS host, count(), countIf(outcome = 'delivered') AS delivered,
-			countIf(outcome NOT IN ('delivered', 'redirected', 'deferred')) AS failed, sumIf(relevance, outcome = 'delivered') AS sum,
-			topKIf(1)(toString(outcome), outcome NOT IN ('delivered', 'redirected', 'deferred'))
+			countIf(outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable')) AS failed, sumIf(relevance, outcome = 'delivered') AS sum,
+			topKIf(1)(toString(outcome), outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable'))
 		FROM verdicts WHERE crawl = {crawl:String} GROUP BY host ORDER BY `+HostsBy[by]+`, host LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
 		Params{"crawl": crawl, "most": uint64(most), "skip": uint64(skip)}, func(row []any) Host {
 			h := Host{Host: row[0].(string), Requests: row[1].(uint64), Delivered: row[2].(uint64), Failed: row[3].(uint64), Relevance: row[4].(float64)}
