@@ -2,11 +2,17 @@ package kafka
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"forager/internal/stream"
+	"forager/schemas"
 )
 
 // Lag returns the number of records that a stage has not completed: over all partitions of the
@@ -41,14 +47,79 @@ func (a *admin) LagTo(ctx context.Context, stage string, ends map[string][]int64
 }
 
 // lag counts up to the offset that limit returns for the end of a partition.
-func (a *admin) lag(ctx context.Context, stage string, topics []string, limit func(topic string, partition int, end int64) int64) (int64, error) {
+func (a *admin) lag(ctx context.Context, stage string, topics []string, limit func(topic string, partition int, end int64) int64) (lag int64, err error) {
+	all, err := a.behind(ctx, stage, topics)
+	for _, b := range all {
+		lag += max(0, limit(b.Topic, b.Partition, b.next+b.Records)-b.next)
+	}
+	return lag, err
+}
+
+// Behind is the part of a partition that a stage has not completed.
+type Behind struct {
+	Topic     string
+	Partition int
+	// Records at most: compaction leaves gaps.
+	Records int64
+	// Oldest is the time of the first of them, Crawl the crawl that it is of; empty if it has none. Parked records do not count.
+	Oldest time.Time
+	Crawl  string
+	// next is the offset from which the records are, high follows the parked ones.
+	next, high int64
+}
+
+// Behind lists the partitions of topics with records that a stage has not completed, whether the stage runs or not. It reads one
+// record of each of them, and waits while the broker is unavailable.
+func (c *Client) Behind(ctx context.Context, stage string, topics ...string) (list []Behind, err error) {
+	all, err := c.behind(ctx, stage, topics)
+	for _, b := range all {
+		end := b.next + b.Records
+		b.Records = end - b.high
+		first, err := c.first(ctx, Source{Topic: b.Topic, Partition: b.Partition, From: b.high, To: end})
+		if err != nil {
+			return nil, err
+		}
+		if first != nil {
+			b.Oldest, b.Crawl = first.Time, first.Headers[schemas.HeaderCrawl]
+			list = append(list, b)
+		}
+	}
+	return list, err
+}
+
+// first returns the first record of a source, and reads little more; nil if it has none, or if the topic's retention has removed it.
+func (c *Client) first(ctx context.Context, s Source) (first *stream.Record, err error) {
+	const least = 1 << 14
+	for size := int64(least); s.From < s.To && size <= maxFetchBytes; size *= 2 {
+		var ch Chunk
+		err := c.retry(ctx, fmt.Sprintf("a record of %s/%d", s.Topic, s.Partition), func(ctx context.Context) (err error) {
+			if ch, err = c.fetch(ctx, s, size); errors.Is(err, kafka.OffsetOutOfRange) {
+				ch, err = Chunk{Next: s.To}, nil
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(ch.Records) > 0 {
+			return &ch.Records[0], nil
+		}
+		if ch.Next > s.From { // else the record is larger
+			s.From, size = ch.Next, least/2
+		}
+	}
+	return nil, nil
+}
+
+// behind lists all partitions of topics.
+func (a *admin) behind(ctx context.Context, stage string, topics []string) (list []Behind, err error) {
 	if len(topics) == 0 {
-		return 0, nil
+		return nil, nil
 	}
 	group := a.groupName(stage)
 	partitions, err := a.partitionsOf(ctx, topics)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	ends := &kafka.ListOffsetsRequest{Topics: make(map[string][]kafka.OffsetRequest, len(topics))}
 	for topic, all := range partitions {
@@ -56,31 +127,37 @@ func (a *admin) lag(ctx context.Context, stage string, topics []string, limit fu
 			ends.Topics[topic] = append(ends.Topics[topic], kafka.FirstOffsetOf(p), kafka.LastOffsetOf(p))
 		}
 	}
-	var lag int64
 	err = a.retry(ctx, "the lag of group "+group, func(ctx context.Context) (err error) {
-		lag, err = a.lagOnce(ctx, group, partitions, ends, limit)
+		list, err = a.behindOnce(ctx, group, partitions, ends)
 		return err
 	})
-	return lag, err
+	return list, err
 }
 
-func (a *admin) lagOnce(ctx context.Context, group string, partitions map[string][]int, ends *kafka.ListOffsetsRequest, limit func(string, int, int64) int64) (int64, error) {
+func (a *admin) behindOnce(ctx context.Context, group string, partitions map[string][]int, ends *kafka.ListOffsetsRequest) (list []Behind, err error) {
 	read, err := a.commits(ctx, group, partitions)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	listed, err := a.kafka.ListOffsets(ctx, ends)
 	if err != nil {
-		return 0, fmt.Errorf("ends of the topics of group %s: %w", group, err)
+		return nil, fmt.Errorf("ends of the topics of group %s: %w", group, err)
 	}
-	var lag int64
 	for topic, ps := range listed.Topics {
 		for _, p := range ps {
 			if p.Error != nil {
-				return 0, fmt.Errorf("ends of %s/%d: %w", topic, p.Partition, p.Error)
+				return nil, fmt.Errorf("ends of %s/%d: %w", topic, p.Partition, p.Error)
 			}
-			lag += max(0, limit(topic, p.Partition, p.LastOffset)-max(p.FirstOffset, read[topicPartition{topic, p.Partition}].CommittedOffset))
+			commit := read[topicPartition{topic, p.Partition}]
+			b := Behind{Topic: topic, Partition: p.Partition, next: max(p.FirstOffset, commit.CommittedOffset)}
+			b.Records = max(0, p.LastOffset-b.next)
+			var m stream.ParkedCommit
+			if commit.Metadata != "" {
+				_ = json.Unmarshal([]byte(commit.Metadata), &m) // that of others is no list
+			}
+			b.high = min(max(b.next, m.High), b.next+b.Records)
+			list = append(list, b)
 		}
 	}
-	return lag, nil
+	return list, nil
 }

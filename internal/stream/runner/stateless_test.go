@@ -508,12 +508,19 @@ func TestLagIsWhatWaitsBeforeAStage(t *testing.T) {
 	if n := lag(); n != 115 {
 		t.Errorf("lag %d after 5 records were deleted, want 115", n)
 	}
+	behind, err := c.Behind(ctx, "lagging", other)
+	if err != nil || len(behind) != 1 || behind[0].Records != 15 || time.Since(behind[0].Oldest).Abs() > time.Minute {
+		t.Errorf("behind %+v, %v, want 15 records that are new", behind, err)
+	}
 	ends, err := c.Ends(ctx, in, other)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := streamtest.Run(t, func(ctx context.Context) error { return streamtest.CopyTo("lagging", in, out).Run(ctx, c) })
 	streamtest.Eventually(t, func() bool { return lag() == 15 })
+	if behind, err := c.Behind(ctx, "lagging", in); err != nil || len(behind) > 0 {
+		t.Errorf("behind %+v, %v after all was read", behind, err)
+	}
 	if err := r.End(); err != nil {
 		t.Fatal(err)
 	}
