@@ -7,7 +7,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"forager/internal/rank/guide"
 	"forager/internal/rank/pageguide"
 	"forager/schemas"
 )
@@ -65,15 +64,14 @@ func layered(ctx context.Context, r *Run, p preparation) error {
 	if err != nil {
 		return err
 	}
-	r.Policies[0].Ranker, r.Policies[0].Guide = schemas.Ranker_RANKER_GUIDE, p.name
-	r.Guides = map[string]guide.Guide{p.name: t}
+	p.follow(r, t)
 	return nil
 }
 
 // byPages makes a run order pages.
 func byPages(prepare func(context.Context, *Run, preparation) error) func(context.Context, *Run, preparation) error {
 	return func(ctx context.Context, r *Run, p preparation) error {
-		r.Policies[0].Expand = schemas.Expand_EXPAND_PAGE
+		p.policy.Expand = schemas.Expand_EXPAND_PAGE
 		return prepare(ctx, r, p)
 	}
 }

@@ -76,9 +76,8 @@ type Run struct {
 	Read     []func(rec *schemas.LinkFound, page *schemas.Page) error
 	// Guides of the policies, by version.
 	Guides map[string]guide.Guide
-	// Renewal is that of the control record; Renewals are guides that are retrained in another way.
-	Renewal  *schemas.Renewal
-	Renewals []Renewal
+	// Renewal is that of the control record.
+	Renewal *schemas.Renewal
 	// Backlinks is the source of backlinks, queried at most Ration times; nil = none.
 	Backlinks backlink.Source
 	Ration    uint64
@@ -155,16 +154,14 @@ func (r *Run) Crawl(ctx context.Context) (*Crawl, error) {
 
 // crawling is a crawl in progress.
 type crawling struct {
-	run      *Run
-	ctl      *schemas.CrawlControl
-	scope    *scope.Scope
-	shard    *frontier.Shard
-	learner  apprentice.Learner
-	hubs     *hubs                  // nil if no policy raises what they link to
-	guides   map[string]guide.Guide // by version
-	judge    judging.Judge
-	own      own
-	renewals []renewing
+	run     *Run
+	ctl     *schemas.CrawlControl
+	scope   *scope.Scope
+	shard   *frontier.Shard
+	learner apprentice.Learner
+	hubs    *hubs                  // nil if no policy raises what they link to
+	guides  map[string]guide.Guide // by version
+	judge   judging.Judge
 	// fetched are the training data of the crawl's guide, knownTargets the number of targets of the last one.
 	fetched      *contextretrain.Pages
 	knownTargets uint64
@@ -190,10 +187,6 @@ func (r *Run) begin() (*crawling, error) {
 	}
 	maps.Copy(c.guides, r.Guides)
 	c.judge = newJudge(c)
-	c.own = own{met: make(map[string]bool), targets: make(map[string]bool)}
-	for i := range r.Renewals {
-		c.renewals = append(c.renewals, renewing{Renewal: &r.Renewals[i]})
-	}
 	if c.fetched, err = contextretrain.Open(frontier.NewMemory(), []byte("pages")); err != nil {
 		return nil, err
 	}
@@ -309,9 +302,6 @@ func (c *crawling) apply(ctx context.Context, rec *schemas.LinkFound) error {
 		return err
 	}
 	if err := c.renewOwn(ctx, rec); err != nil {
-		return err
-	}
-	if err := c.renew(ctx, rec); err != nil {
 		return err
 	}
 	for more := true; more; {

@@ -30,8 +30,8 @@
 //   - context-graph-backlinks, -half, -fifth: context-graph with a simulated search engine that has all, half or a fifth of
 //     the pages; it is queried for at most 20 parents of each target (2000, §3.3, Fig. 6). A query is charged as a request,
 //     at most Variant.Ration of the budget; compare by requests (Measures.RequestAUC)
-//   - context-graph-rebuilt: context-graph, retrained every quarter of the budget on the same pages and those that the crawl
-//     has fetched; of these, targets are pages with R ≥ 1/2 (2000, §3.3)
+//   - context-graph-rebuilt: context-graph, retrained every quarter of the budget on the pages that the crawl has fetched; targets are
+//     those with R ≥ 1/2 (2000, §3.3)
 //   - context-graph-bootstrapped: unfocused until ten such targets are found, then a context graph of the crawl's own pages
 //     (2000, §5; package contextretrain)
 //   - focused-2000: the likelihood of u in layer 0, that paper's own comparator
@@ -40,7 +40,9 @@
 //     of the page alone, memm-marginal-rest everything else (its Fig. 4)
 //   - fish-search, shark-search: queries of words, the 20 with the largest weights for the focus in the critic (package sharksearch)
 //   - rennie-mccallum: the value of a link by the words around it (package qlearning), trained on the pages that train the critic
-//   - oracle-labels: uses the labels of the frontier; targets first, else soft focus
-//   - oracle: uses the whole web; the shortest path to the nearest unvisited target (ties: first discovered; none
-//     reachable: soft focus)
+//   - oracle-labels: uses the labels of the frontier; targets first
+//   - oracle-hubs: uses the number of unvisited targets among the links of each fetched page; the page with the largest share of them first
+//   - oracle: uses the whole web; the shortest path to the nearest unvisited target
+//
+// Oracles take other pages in the order in which they were found.
 package experiment

@@ -30,12 +30,7 @@ func (g *Ground) lessons() (*lessons, error) {
 		rest, ok := strings.CutPrefix(g.web.labels[url], g.task.FocusClass) // "class" or "class/university"
 		return ok && (rest == "" || rest[0] == '/')
 	}
-	return g.lessonsOf(pages, target, func(string) bool { return true })
-}
-
-// lessonsOf makes those of some pages, which it sorts; redirects are followed as far as they are known.
-func (g *Ground) lessonsOf(pages []*page, target, known func(url string) bool) (*lessons, error) {
-	l := &lessons{pages: pages}
+	l, known := &lessons{pages: pages}, func(string) bool { return true }
 	slices.SortFunc(l.pages, func(a, b *page) int { return strings.Compare(a.url, b.url) })
 	number := make(map[string]int, len(l.pages))
 	for i, p := range l.pages {
@@ -81,15 +76,10 @@ func (l *lessons) children() [][]uint32 {
 
 // learn returns the training data of guides with a local graph.
 func (g *Ground) learn() (*pageguide.Lessons, error) {
-	known, err := g.lessons()
+	l, err := g.lessons()
 	if err != nil {
 		return nil, err
 	}
-	return known.local(), nil
-}
-
-// local converts the lessons to those of package pageguide.
-func (l *lessons) local() *pageguide.Lessons {
 	out := &pageguide.Lessons{
 		Page:    func(p uint32) (*schemas.Page, error) { return l.pages[p].parsed() },
 		Targets: l.targets,
@@ -105,5 +95,5 @@ func (l *lessons) local() *pageguide.Lessons {
 	out.Children = func(*localgraph.Graph) (func(uint32) []uint32, error) {
 		return func(p uint32) []uint32 { return children[p] }, nil
 	}
-	return out
+	return out, nil
 }

@@ -87,9 +87,14 @@ func TestNewGraphsKnowNoLabels(t *testing.T) {
 // TestRenewedArms: a mixture follows them, too.
 func TestRenewedArms(t *testing.T) {
 	g := ground(t, renewable())
-	c := try(t, g, "soft-focus+context-graph-rebuilt+context-graph-bootstrapped", 0, 1)
-	if len(c.Renewed) < 2 || len(c.Steps) < 100 {
-		t.Errorf("guides made behind %v of %d pages", c.Renewed, len(c.Steps))
+	for _, arm := range []string{"context-graph-rebuilt", "context-graph-bootstrapped"} {
+		if c := try(t, g, "soft-focus+"+arm, 0, 1); len(c.Renewed) < 1 || len(c.Steps) < 80 {
+			t.Errorf("%s: guides made behind %v of %d pages", arm, c.Renewed, len(c.Steps))
+		}
+	}
+	_, err := g.Run(t.Context(), "context-graph-rebuilt+context-graph-bootstrapped", 0, 0, nil)
+	if err == nil || !strings.Contains(err.Error(), "a crawl has one") {
+		t.Errorf("two of them: %v", err)
 	}
 }
 
