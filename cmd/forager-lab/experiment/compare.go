@@ -66,9 +66,10 @@ and mixtures of them: arms with "+" between them (smooth-soft-focus+hard-defer).
 
 Columns: label@25, @50, @100: share of targets (by human label) among the pages of the first 25, 50
 and 100 % of the budget; recall: share of all targets found; AUC: its mean over the budget; nAUC: AUC
-with random order at 0 and the all-knowing oracle at 1; critic@…: mean relevance by the critic;
-loss-cut@…: share of soft focus's loss that was avoided. nAUC needs the rankers random and oracle,
-differences and loss cuts need soft-focus.`
+with random order at 0 and the all-knowing oracle at 1; gap:labels, gap:hubs, gap:all: share of the
+distance in AUC from soft-focus to oracle-labels, oracle-hubs and oracle that was closed; critic@…: mean
+relevance by the critic; loss-cut@…: share of soft focus's loss that was avoided. nAUC needs the rankers
+random and oracle, differences, gaps and loss cuts need soft-focus.`
 }
 
 func (c *experimentCompare) Run(s *cli.Session) error {

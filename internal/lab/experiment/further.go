@@ -71,6 +71,7 @@ var further = []furtherRanker{
 	{name: "shark-search", kept: true, prepare: guidedBy(sharks)},
 	{name: "rennie-mccallum", kept: true, prepare: guidedBy(worth)},
 	{name: "oracle-labels", whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return labelOracle{r.Ground}, nil })},
+	{name: "oracle-hubs", kept: true, whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return newHubOracle(r.Ground) })},
 	{name: "oracle", kept: true, whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return newPathOracle(r.Ground) })},
 }
 

@@ -7,14 +7,14 @@ import (
 	"forager/internal/rank/policy"
 )
 
-// Oracles fetch the seeds first, as all rankers do, and rank by R where they have nothing better. Any distance is less than
-// far.
+// Oracles fetch the seeds first, as all rankers do, and take all pages without a score of their own in the order in which they were found: none
+// reads R. Any distance is less than far.
 const (
 	far       = 1 << 20
 	seedScore = far + 1
 )
 
-// labelOracle uses the labels of the frontier: targets first, else soft focus.
+// labelOracle uses the labels of the frontier: targets first.
 type labelOracle struct{ ground *Ground }
 
 func (o labelOracle) Score(v string, s *policy.Source) float64 {
@@ -24,7 +24,7 @@ func (o labelOracle) Score(v string, s *policy.Source) float64 {
 	case o.ground.targets[o.ground.resolve(v)]:
 		return far
 	}
-	return s.Raw
+	return 0
 }
 
 func (labelOracle) observe(*frontier.Shard, string) error { return nil }
@@ -67,7 +67,7 @@ func (o *pathOracle) Score(v string, s *policy.Source) float64 {
 	if n, ok := o.ground.number[o.ground.resolve(v)]; ok && o.distance[n] != unreachable {
 		return float64(far - int(o.distance[n]))
 	}
-	return s.Raw
+	return 0
 }
 
 // levels are pages by an upper bound of their new distance.
@@ -156,4 +156,85 @@ func (o *pathOracle) observe(s *frontier.Shard, u string) error {
 	}
 	slices.Sort(changed)
 	return s.Reconsider(changed...)
+}
+
+// hubOracle uses the number of targets among the links of each fetched page that are not fetched, and not which they are. It follows the links of
+// the page with the highest share of them, the page fetched first among equals.
+type hubOracle struct {
+	ground  *Ground
+	links   *graph
+	aliases [][]string // URLs that lead to a page, by its number
+	visited []bool
+	fetched []uint32 // in order
+	best    int      // the number of the page followed; -1 = none
+}
+
+func newHubOracle(g *Ground) (*hubOracle, error) {
+	links, err := g.linked()
+	if err != nil {
+		return nil, err
+	}
+	o := &hubOracle{ground: g, links: links, aliases: make([][]string, len(g.urls)), visited: make([]bool, len(g.urls)), best: -1}
+	for _, u := range g.urls {
+		n := g.number[g.resolve(u)]
+		o.aliases[n] = append(o.aliases[n], u)
+	}
+	return o, nil
+}
+
+func (o *hubOracle) Score(v string, s *policy.Source) float64 {
+	if s.Seed {
+		return seedScore
+	}
+	if n, ok := o.ground.number[o.ground.resolve(v)]; ok && o.best >= 0 {
+		if _, linked := slices.BinarySearch(o.links.children[o.best], n); linked {
+			return far
+		}
+	}
+	return 0
+}
+
+// value returns the share of targets among the links of a page to pages that are not fetched.
+func (o *hubOracle) value(u uint32) float64 {
+	var targets, left float64
+	for _, v := range o.links.children[u] {
+		if !o.visited[v] {
+			left++
+			if o.ground.targets[o.ground.urls[v]] {
+				targets++
+			}
+		}
+	}
+	return targets / max(1, left)
+}
+
+func (o *hubOracle) observe(s *frontier.Shard, u string) error {
+	n, ok := o.ground.number[u]
+	if !ok || o.ground.resolve(u) != u || o.visited[n] {
+		return nil
+	}
+	o.visited[n], o.fetched = true, append(o.fetched, n)
+	before, most := o.best, 0.
+	o.best = -1
+	for _, f := range o.fetched {
+		if value := o.value(f); value > most {
+			o.best, most = int(f), value
+		}
+	}
+	if o.best == before {
+		return nil
+	}
+	var changed []string
+	for _, at := range []int{before, o.best} {
+		if at < 0 {
+			continue
+		}
+		for _, v := range o.links.children[at] {
+			if !o.visited[v] {
+				changed = append(changed, o.aliases[v]...)
+			}
+		}
+	}
+	slices.Sort(changed)
+	return s.Reconsider(slices.Compact(changed)...)
 }

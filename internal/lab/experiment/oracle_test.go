@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"forager/internal/lab/experiment/worldtest"
@@ -75,24 +77,76 @@ func TestOracleTakesShortestPaths(t *testing.T) {
 	}
 }
 
-// TestLabelOracle takes a target where the frontier holds one.
-func TestLabelOracle(t *testing.T) {
-	g := ground(t, worldtest.Random(8, 100))
-	for draw, seeds := range g.task.Seeds {
-		c := try(t, g, "oracle-labels", draw, 0)
-		visited, known := make(map[string]bool), make(map[string]bool)
-		for i, s := range c.Steps {
-			if i >= len(seeds) && !s.Target {
-				for v := range known {
-					if g.targets[v] && !visited[v] {
-						t.Errorf("draw %d: page %d is no target, %s would have been one", draw, i, v)
+// TestOraclesOfTheFrontier checks every choice of oracle-labels and oracle-hubs by a search without scores: the first page
+// found of those that the oracle prefers, and of all if it prefers none. Where links lead to aliases, any that it prefers will do.
+func TestOraclesOfTheFrontier(t *testing.T) {
+	for seed := range uint64(24) {
+		w := worldtest.Random(seed, 12+int(seed)*4)
+		aliases := seed%2 == 0
+		for i := range w.Answers {
+			if !aliases {
+				w.Answers[i].Body = strings.ReplaceAll(w.Answers[i].Body, `/">`, `">`)
+			}
+		}
+		g := ground(t, w)
+		for name, prefers := range map[string]func(found []string, visited map[string]bool, order []string) map[string]bool{
+			"oracle-labels": func(found []string, _ map[string]bool, _ []string) map[string]bool {
+				return set(slices.DeleteFunc(slices.Clone(found), func(v string) bool { return !g.targets[v] }))
+			},
+			"oracle-hubs": func(_ []string, visited map[string]bool, order []string) map[string]bool {
+				var best map[string]bool
+				most := 0.
+				for _, u := range order {
+					left, targets := make(map[string]bool), 0.
+					for _, l := range g.found(u).Links {
+						if v := g.resolve(l.Url); v != "" && v != u && !visited[v] && !left[v] {
+							left[v] = true
+							if g.targets[v] {
+								targets++
+							}
+						}
+					}
+					if share := targets / max(1, float64(len(left))); share > most {
+						best, most = left, share
 					}
 				}
-			}
-			visited[s.URL] = true
-			for _, l := range g.found(s.URL).Links {
-				known[g.resolve(l.Url)] = true
+				return best
+			},
+		} {
+			for draw, seeds := range g.task.Seeds {
+				var found, order []string
+				visited := make(map[string]bool)
+				for i, s := range try(t, g, name, draw, 0).Steps {
+					if i >= len(seeds) {
+						preferred := prefers(found, visited, order)
+						want := found[0]
+						if k := slices.IndexFunc(found, func(v string) bool { return preferred[v] }); k >= 0 {
+							want = found[k]
+						}
+						if aliases && (preferred[s.URL] || !preferred[want]) {
+							want = s.URL
+						}
+						if want != s.URL {
+							t.Fatalf("world %d, %s, draw %d, page %d is %s, want %s", seed, name, draw, i, s.URL, want)
+						}
+					}
+					visited[s.URL], order = true, append(order, s.URL)
+					for _, l := range g.found(s.URL).Links {
+						if v := g.resolve(l.Url); v != "" && !slices.Contains(found, v) {
+							found = append(found, v)
+						}
+					}
+					found = slices.DeleteFunc(found, func(v string) bool { return visited[v] || slices.Contains(seeds, v) })
+				}
 			}
 		}
 	}
+}
+
+func set(urls []string) map[string]bool {
+	all := make(map[string]bool)
+	for _, u := range urls {
+		all[u] = true
+	}
+	return all
 }

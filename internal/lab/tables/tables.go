@@ -35,7 +35,8 @@ type RankerSummary struct {
 	// Ranker is the name of the variant.
 	Ranker string `json:"ranker"`
 	// Measures by column name: means over draws, tasks averaged within a draw. nAUC is missing without runs of random and
-	// oracle, loss cuts (relative to soft-focus, same task and draw) without runs of soft-focus.
+	// oracle, loss cuts (relative to soft-focus, same task and draw) without runs of soft-focus. A gap is the share of the distance in AUC
+	// from soft-focus to an oracle (gaps) that the ranker closes; it is missing where the oracle is no better than soft-focus.
 	Measures map[string]measure.Estimate `json:"measures"`
 	// ByTask is nAUC of each task, draws averaged; it has no entry if the oracle is no better than random.
 	ByTask map[string]float64 `json:"nauc_by_task,omitempty"`
@@ -60,9 +61,12 @@ type Comparison struct {
 
 // Columns of a table in their order.
 var Columns = []string{
-	"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100",
+	"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "gap:labels", "gap:hubs", "gap:all", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100",
 	"cosine≥.7", "σ",
 }
+
+// gaps are the oracles of the columns of gaps.
+var gaps = map[string]string{"gap:labels": "oracle-labels", "gap:hubs": "oracle-hubs", "gap:all": "oracle"}
 
 // columnsOf returns the measures of a run by column name.
 func columnsOf(r *experiment.Result) map[string]float64 {
@@ -103,7 +107,7 @@ var Protocols = []string{ProtocolCharged, ProtocolFirstFree, ProtocolTransfer}
 var protocols = map[string]string{"apprentice-taught": ProtocolFirstFree, "apprentice-recall": ProtocolFirstFree, "apprentice-transferred": ProtocolTransfer}
 
 // references learn nothing, so they are in the tables of every protocol.
-var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "gate-fifo", "gate-random", "oracle-labels", "oracle"}
+var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "gate-fifo", "gate-random", "oracle-labels", "oracle-hubs", "oracle"}
 
 // Protocol returns the protocol of a ranker.
 func Protocol(ranker string) string { return cmp.Or(protocols[ranker], ProtocolCharged) }
@@ -269,6 +273,16 @@ func (s *sample) summarise() (*Group, error) {
 			}
 			if known {
 				line.Measures["nAUC"] = measure.Interval(n)
+			}
+		}
+		from := s.byDraw(experiment.Baseline, "AUC")
+		for column, oracle := range gaps {
+			to, auc := s.byDraw(oracle, "AUC"), s.byDraw(variant, "AUC")
+			if len(auc) == 0 || len(auc) != len(from) || len(auc) != len(to) {
+				continue
+			}
+			if share, ok := measure.NormalisedAUC(stat.Mean(auc, nil), stat.Mean(from, nil), stat.Mean(to, nil)); ok && stat.Mean(to, nil) > stat.Mean(from, nil) {
+				line.Measures[column] = measure.Estimate{Mean: share, N: 1}
 			}
 		}
 		line.ByTask = s.normalised(variant)

@@ -42,23 +42,26 @@ func TestSummarise(t *testing.T) {
 			return .8
 		case "apprentice":
 			return .5 + .1*float64(draw) + .01*float64(task)
+		case "oracle-labels":
+			return .5
 		}
 		return .4
 	}
-	tasks, results := madeUp(6, auc, "oracle", "apprentice", "random", "soft-focus")
+	tasks, results := madeUp(6, auc, "oracle", "apprentice", "random", "soft-focus", "oracle-labels", "oracle-hubs")
 	groups, err := Summarise(tasks, results)
 	if err != nil || len(groups) != 1 {
 		t.Fatal(groups, err)
 	}
 	g := groups[0]
-	if g.Name != "web" || g.Tasks != 6 || g.Draws != 2 || g.Diagnostic || len(g.Rankers) != 4 {
+	if g.Name != "web" || g.Tasks != 6 || g.Draws != 2 || g.Diagnostic || len(g.Rankers) != 6 {
 		t.Errorf("%+v", g)
 	}
 	var order []string
 	for _, r := range g.Rankers {
 		order = append(order, r.Ranker)
-		want := map[string][3]float64{ // AUC, nAUC, loss cut at 25 %
-			"random": {.2, 0, (1 - 8.5/6 + 1 - 7.5/6) / 2}, "oracle": {.8, 1, 2. / 3}, "soft-focus": {.4, 1. / 3, 0}, "apprentice": {.575, .625, 1 - 4.25/6},
+		want := map[string][5]float64{ // AUC, nAUC, loss cut at 25 %, gaps to oracle and oracle-labels, which is at .5
+			"random": {.2, 0, (1 - 8.5/6 + 1 - 7.5/6) / 2, -.5, -2}, "oracle": {.8, 1, 2. / 3, 1, 4}, "soft-focus": {.4, 1. / 3, 0, 0, 0}, "apprentice": {.575, .625, 1 - 4.25/6, .4375, 1.75},
+			"oracle-labels": {.5, .5, 1. / 6, .25, 1}, "oracle-hubs": {.4, 1. / 3, 0, 0, 0},
 		}[r.Ranker]
 		if len(r.ByTask) != 6 {
 			t.Errorf("%s has nAUC of the tasks %v", r.Ranker, r.ByTask)
@@ -68,13 +71,16 @@ func TestSummarise(t *testing.T) {
 				t.Errorf("%s has an nAUC of %v on %s", r.Ranker, n, task)
 			}
 		}
-		for i, column := range []string{"AUC", "nAUC", "loss-cut@25"} {
-			if e := r.Measures[column]; math.Abs(e.Mean-want[i]) > 1e-9 || e.N != 2 {
+		for i, column := range []string{"AUC", "nAUC", "loss-cut@25", "gap:all", "gap:labels"} {
+			if e := r.Measures[column]; math.Abs(e.Mean-want[i]) > 1e-9 || e.N != 2-i/3 {
 				t.Errorf("%s: %s %+v, want %v", r.Ranker, column, e, want[i])
 			}
 		}
+		if e, ok := r.Measures["gap:hubs"]; ok {
+			t.Errorf("%s closes %v of the gap to an oracle no better than soft focus", r.Ranker, e)
+		}
 	}
-	if fmt.Sprint(order) != "[oracle apprentice random soft-focus]" {
+	if fmt.Sprint(order) != "[oracle apprentice random soft-focus oracle-labels oracle-hubs]" {
 		t.Errorf("order %v", order)
 	}
 	if len(g.Comparisons) != 1 {
