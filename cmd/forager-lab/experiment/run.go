@@ -88,7 +88,7 @@ func (c *experimentRun) Help() string {
   only: ["webkb-uni:*"]
   draws: {first: 0, count: 10}
   random_runs: 10                   # of rankers of random order, each draw
-  critic: logistic                  # or bayes, bayes-tree: instead of that of the task file
+  critics: [bayes, logistic, positives-only, perfect, "errors 0.85/0.10"] # instead of those of the task file: see compare
   rankers: [soft-focus, apprentice, apprentice-gated, random, oracle]
   settings: {d_max: [0, 2, 5]}      # every combination, with every ranker that learns; also switch_pages,
                                     # refit_pages, max_pairs, pairs, topics, learner, count, smooth, features, active;
@@ -119,21 +119,13 @@ func (c *experimentRun) Run(s *cli.Session) error {
 	if c.Draws > 0 {
 		plan.Draws = plan.Draws[:c.Draws]
 	}
-	if plan.Load, err = c.loader(s.Stderr); err != nil {
-		return err
-	}
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return fmt.Errorf("make the folder of results: %w", err)
 	}
-	ctx, task, end := progress.StartTask(s, "runs")
-	defer end()
-	told := &studyProgress{to: s.Stderr, task: task}
-	rep, err := study.Run(ctx, plan, filepath.Join(c.Out, StudyLog), told)
+	rep, err := c.study(s, plan, filepath.Join(c.Out, StudyLog))
 	if err != nil {
 		return err
 	}
-	end()
-	told.cost.print(s.Stderr)
 	for name, write := range map[string]func(io.Writer) error{
 		studyCSV:     func(w io.Writer) error { return study.WriteCSV(w, rep.Rows()) },
 		studyParquet: func(w io.Writer) error { return study.WriteParquet(w, rep.Rows()) },
@@ -148,6 +140,22 @@ func (c *experimentRun) Run(s *cli.Session) error {
 		return err
 	}
 	return failedRuns(len(rep.Failed))
+}
+
+// study runs a plan with webs from the cache and shows its progress; see study.Run.
+func (c *webCache) study(s *cli.Session, plan *study.Plan, log string) (rep *study.Report, err error) {
+	if plan.Load, err = c.loader(s.Stderr); err != nil {
+		return nil, err
+	}
+	ctx, task, end := progress.StartTask(s, "runs")
+	defer end()
+	told := &studyProgress{to: s.Stderr, task: task}
+	if rep, err = study.Run(ctx, plan, log, told); err != nil {
+		return nil, err
+	}
+	end()
+	told.cost.print(s.Stderr)
+	return rep, nil
 }
 
 // failedRuns is the error of an experiment with failed runs.

@@ -23,7 +23,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/experiment"
-	"forager/internal/lab/tables"
+	"forager/internal/lab/study"
 	"forager/internal/lab/taskfile"
 	"forager/internal/platform/objects"
 	"forager/internal/rank/apprentice"
@@ -270,11 +270,7 @@ func TestWebsExperimentCommand(t *testing.T) {
 			t.Errorf("stderr does not have %q", want)
 		}
 	}
-	var doc struct {
-		Groups  []tables.Group      `json:"groups"`
-		Results []experiment.Result `json:"results"`
-		Failed  []string            `json:"failed"`
-	}
+	var doc study.Report
 	d := json.NewDecoder(strings.NewReader(out.String()))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&doc); err != nil {
@@ -283,13 +279,8 @@ func TestWebsExperimentCommand(t *testing.T) {
 	if d.More() {
 		t.Error("with --json there is more than one document")
 	}
-	if len(doc.Groups) != 1 || len(doc.Groups[0].Rankers) != 2 || len(doc.Results) != 1+10 {
-		t.Fatalf("%d groups, %d results", len(doc.Groups), len(doc.Results))
-	}
-	for _, x := range doc.Results {
-		if x.Task != "webkb-uni:course/texas" || x.Pages == 0 || x.EndReason == "" {
-			t.Errorf("result %+v", x)
-		}
+	if len(doc.Groups) != 1 || len(doc.Groups[0].Rankers) != 2 || doc.Runs != 1+10 || len(doc.Origin.Webs) != 1 {
+		t.Fatalf("%d groups, %d runs, %+v", len(doc.Groups), doc.Runs, doc.Origin)
 	}
 }
 

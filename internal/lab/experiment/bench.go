@@ -35,12 +35,29 @@ const Baseline = "soft-focus"
 // Learns reports whether a ranker learns during the crawl, so that settings of learning change it.
 func Learns(ranker string) bool { return strings.HasPrefix(ranker, "apprentice") }
 
+// BaselineUnder returns the name of the Baseline's variant under a critic.
+func BaselineUnder(critic string) string { return nameUnder(Baseline, critic) }
+
+func nameUnder(ranker, critic string) string {
+	if critic == "" {
+		return ranker
+	}
+	return ranker + "@" + critic
+}
+
+// Judges reports whether a ranker reads what the critic makes of pages, so that another critic changes it.
+func Judges(ranker string) bool {
+	return ranker != "unfocused" && ranker != "random" && !strings.HasPrefix(ranker, "oracle")
+}
+
 // Variant is a ranker with settings, under a name of its own.
 type Variant struct {
 	// Name in tables; distinct.
 	Name string
 	// Ranker is one of Rankers.
 	Ranker string
+	// Critic under which it crawls (KnowCritic); "" = that of the task file.
+	Critic string
 	// Learning of its crawls; nil = defaults.
 	Learning *schemas.Learning
 	// Ration of backlink queries of a ranker that makes them, as a share of the budget, (0,1]; 0 = a tenth.
@@ -50,13 +67,27 @@ type Variant struct {
 // AsksBacklinks reports whether a ranker queries backlinks, so that a ration changes it.
 func AsksBacklinks(ranker string) bool { return strings.Contains(ranker, "context-graph-backlinks") }
 
-// Variants returns rankers under their own names, all with the same settings.
-func Variants(rankers []string, learning *schemas.Learning) []Variant {
-	variants := make([]Variant, len(rankers))
-	for i, r := range rankers {
-		variants[i] = Variant{Name: r, Ranker: r, Learning: learning}
+// ParseVariant returns a ranker under its own name, "ranker" or "ranker@critic".
+func ParseVariant(name string, learning *schemas.Learning) (Variant, error) {
+	v := Variant{Name: name, Learning: learning}
+	var under bool
+	v.Ranker, v.Critic, under = strings.Cut(name, "@")
+	if err := KnowRanker(v.Ranker); err != nil || !under {
+		return v, err
 	}
-	return variants
+	if !Judges(v.Ranker) {
+		return v, fmt.Errorf("ranker %s reads no critic, so that none can be named for it", v.Ranker)
+	}
+	return v, KnowCritic(v.Critic)
+}
+
+// CriticOf returns the name of the critic of a task's crawls: that of the task file, with the variant's own after "@".
+func (v *Variant) CriticOf(t *taskfile.Task) string { return nameUnder(t.Critic, v.Critic) }
+
+// Under returns a variant under another critic, named for it.
+func (v Variant) Under(critic string) Variant {
+	v.Name, v.Critic = nameUnder(v.Name, critic), critic
+	return v
 }
 
 // Bench is a set of runs: every task with every draw and every variant.
@@ -88,9 +119,10 @@ type Job struct {
 type Result struct {
 	Task string `json:"task"`
 	Draw int    `json:"draw"`
-	// Variant is the name of the variant, Ranker its ranker.
+	// Variant is the name of the variant, Ranker its ranker and Critic its critic.
 	Variant string `json:"variant"`
 	Ranker  string `json:"ranker"`
+	Critic  string `json:"critic,omitempty"`
 	Seed    uint64 `json:"seed"`
 	Measures
 	// Similarity to the targets; nil on computed webs.
@@ -115,7 +147,7 @@ func (b *Bench) Jobs() ([]Job, error) {
 				if err := KnowRanker(v.Ranker); err != nil {
 					return nil, err
 				}
-				if g := b.Grounds[t]; g != nil && g.refuses(v.Ranker, v.Learning) != nil {
+				if g := b.Grounds[t]; g != nil && g.Refuses(v.Ranker, v.Learning) != nil {
 					continue
 				}
 				n := 1
@@ -136,7 +168,7 @@ func (b *Bench) Refused() []string {
 	var all []string
 	for i := range b.Variants {
 		for _, t := range b.Tasks {
-			if err := b.Grounds[t].refuses(b.Variants[i].Ranker, b.Variants[i].Learning); err != nil {
+			if err := b.Grounds[t].Refuses(b.Variants[i].Ranker, b.Variants[i].Learning); err != nil {
 				all = append(all, fmt.Sprintf("%s was not tried on %s: %v", b.Variants[i].Name, t.Name, err))
 			}
 		}
@@ -294,8 +326,11 @@ func threadTime() time.Duration {
 }
 
 func (b *Bench) try(ctx context.Context, j *Job) (*Result, error) {
-	g := b.Grounds[j.Task]
-	run, err := g.Run(ctx, j.Variant.Ranker, j.Draw, j.Seed, j.Variant.Learning)
+	g, err := b.Grounds[j.Task].Under(ctx, j.Variant.Critic)
+	var run *Run
+	if err == nil {
+		run, err = g.Run(ctx, j.Variant.Ranker, j.Draw, j.Seed, j.Variant.Learning)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
 	}
@@ -312,7 +347,7 @@ func (b *Bench) try(ctx context.Context, j *Job) (*Result, error) {
 		return nil, fmt.Errorf("task %s: %w", j.Task.Name, err)
 	}
 	return &Result{
-		Task: j.Task.Name, Draw: j.Draw, Variant: j.Variant.Name, Ranker: j.Variant.Ranker, Seed: j.Seed,
+		Task: j.Task.Name, Draw: j.Draw, Variant: j.Variant.Name, Ranker: j.Variant.Ranker, Critic: j.Variant.Critic, Seed: j.Seed,
 		Measures: g.Measure(c), Similarity: similarity, Course: g.course(c),
 	}, nil
 }
@@ -346,7 +381,7 @@ func (g *Ground) TryOver(ctx context.Context, n *Network, ranker string, draw in
 
 // Run returns the crawl of Try without running it, its guides trained.
 func (g *Ground) Run(ctx context.Context, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Run, error) {
-	if err := g.refuses(ranker, learning); err != nil {
+	if err := g.Refuses(ranker, learning); err != nil {
 		return nil, err
 	}
 	if err := KnowRanker(ranker); err != nil {

@@ -16,12 +16,15 @@ func BenchmarkCrawls(b *testing.B) {
 	g := ground(b, worldtest.Random(7, 400))
 	rankers := []string{"unfocused", "soft-focus", "apprentice"}
 	spent, fetches := make(map[string]time.Duration), make(map[string]uint64)
-	bench := &Bench{Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Variants: Variants(rankers, &schemas.Learning{DMax: 5}), Grounds: map[*taskfile.Task]*Ground{g.task: g},
+	bench := &Bench{Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Grounds: map[*taskfile.Task]*Ground{g.task: g},
 		Done: func(j Job, r *Result, cpu time.Duration, _, _ int) error {
 			spent[r.Ranker] += cpu
 			fetches[r.Ranker] += r.Requests
 			return nil
 		}}
+	for _, r := range rankers {
+		bench.Variants = append(bench.Variants, Variant{Name: r, Ranker: r, Learning: &schemas.Learning{DMax: 5}})
+	}
 	if _, err := bench.Run(context.Background()); err != nil { // what is made once
 		b.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func TestRewardsAreLearntElsewhere(t *testing.T) {
 func TestArmsOfAnyKind(t *testing.T) {
 	g := ground(t, worldtest.Random(21, 150))
 	name := "tiered-soft-focus+context-graph+memm-viterbi+rennie-mccallum+interest+tag-bandit"
-	run, err := g.Run(t.Context(), name, 0, 1, Variants([]string{name}, nil)[0].Learning)
+	run, err := g.Run(t.Context(), name, 0, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,8 +40,8 @@ func NewComputedGround(task *taskfile.Task, c *Computed, model *critic.Model, se
 	return newGround(task, new(taskfile.CriticSet), newWeb(c), model, settings)
 }
 
-// refuses returns why a ranker cannot be run, or nil.
-func (g *Ground) refuses(ranker string, learning *schemas.Learning) error {
+// Refuses returns why a ranker cannot be run, or nil.
+func (g *Ground) Refuses(ranker string, learning *schemas.Learning) error {
 	for arm := range strings.SplitSeq(ranker, "+") {
 		if f := furtherBy(arm); g.web.compute != nil && f != nil && f.kept {
 			return fmt.Errorf("ranker %s is not for webs that are computed", arm)

@@ -227,7 +227,7 @@ func TestBench(t *testing.T) {
 	tasks := []*taskfile.Task{g.task}
 	grounds := map[*taskfile.Task]*Ground{g.task: g}
 	told := 0
-	b := &Bench{Tasks: tasks, Draws: []int{0, 1}, Variants: Variants([]string{"soft-focus", "random"}, nil), RandomRuns: 3, Grounds: grounds,
+	b := &Bench{Tasks: tasks, Draws: []int{0, 1}, Variants: []Variant{{Name: "soft-focus", Ranker: "soft-focus"}, {Name: "random", Ranker: "random"}}, RandomRuns: 3, Grounds: grounds,
 		Done: func(_ Job, r *Result, _ time.Duration, done, all int) error {
 			told++
 			if done != told || all != 8 || r.Pages == 0 {
@@ -270,9 +270,9 @@ func TestBench(t *testing.T) {
 		t.Errorf("the callback fails: %v", err)
 	}
 	for name, c := range map[string]*Bench{
-		"no draw 2":        {Tasks: tasks, Draws: []int{2}, Variants: Variants([]string{"random"}, nil), Grounds: grounds},
-		`no ranker "best"`: {Tasks: tasks, Draws: []int{0}, Variants: Variants([]string{"best"}, nil), Grounds: grounds},
-		"prepared for 5":   {Tasks: tasks, Draws: []int{0, 1}, Variants: Variants([]string{"apprentice"}, &schemas.Learning{DMax: 9}), Grounds: grounds},
+		"no draw 2":        {Tasks: tasks, Draws: []int{2}, Variants: []Variant{{Name: "random", Ranker: "random"}}, Grounds: grounds},
+		`no ranker "best"`: {Tasks: tasks, Draws: []int{0}, Variants: []Variant{{Name: "best", Ranker: "best"}}, Grounds: grounds},
+		"prepared for 5":   {Tasks: tasks, Draws: []int{0, 1}, Variants: []Variant{{Name: "apprentice", Ranker: "apprentice", Learning: &schemas.Learning{DMax: 9}}}, Grounds: grounds},
 	} {
 		if _, err := c.Run(context.Background()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

@@ -31,14 +31,23 @@ func (g *Ground) Resolve(url string) string { return g.resolve(url) }
 // Distances returns the hops from pages in scope to the nearest target, through pages in scope; pages from which none can
 // be reached are missing. Computed webs have none.
 func (g *Ground) Distances() (map[string]int, error) {
-	o, err := newPathOracle(g)
+	links, err := g.linked()
 	if err != nil {
 		return nil, err
 	}
 	hops := make(map[string]int)
-	for n, d := range o.distance {
-		if d != unreachable {
-			hops[g.urls[n]] = int(d)
+	for _, t := range g.targetList {
+		hops[t] = 0
+	}
+	for level, next := g.targetList, []string(nil); len(level) > 0; level, next = next, nil {
+		for _, u := range level {
+			for _, parent := range links.parents[g.number[u]] {
+				p := g.urls[parent]
+				if _, known := hops[p]; !known {
+					hops[p] = hops[u] + 1
+					next = append(next, p)
+				}
+			}
 		}
 	}
 	return hops, nil
@@ -52,6 +61,3 @@ func (g *Ground) Lessons() int {
 	}
 	return len(l.Targets)
 }
-
-// Tries returns why the task cannot be run with a ranker, or nil.
-func (g *Ground) Tries(ranker string) error { return g.refuses(ranker, nil) }

@@ -10,6 +10,7 @@ import (
 
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
+	"forager/internal/lab/oracle"
 	"forager/internal/rank/guide"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/rank/pageguide"
@@ -70,9 +71,9 @@ var further = []furtherRanker{
 	{name: "fish-search", kept: true, prepare: guidedBy(fish)},
 	{name: "shark-search", kept: true, prepare: guidedBy(sharks)},
 	{name: "rennie-mccallum", kept: true, prepare: guidedBy(worth)},
-	{name: "oracle-labels", whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return labelOracle{r.Ground}, nil })},
-	{name: "oracle-hubs", kept: true, whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return newHubOracle(r.Ground) })},
-	{name: "oracle", kept: true, whole: knowsAll, prepare: observed(func(r *Run) (observer, error) { return newPathOracle(r.Ground) })},
+	{name: "oracle-labels", whole: knowsAll, prepare: observed(oracle.Labels)},
+	{name: "oracle-hubs", kept: true, whole: knowsAll, prepare: observed(oracle.Hubs)},
+	{name: "oracle", kept: true, whole: knowsAll, prepare: observed(oracle.Paths)},
 }
 
 // furtherBy returns the ranker of a name, or nil.
@@ -107,22 +108,44 @@ func rankingOf(name string) (*crawlfile.Ranking, error) {
 	return crawlfile.RankBy(name, guides)
 }
 
-// observer is a ranker of one crawl that is called with every verdict.
-type observer interface {
-	policy.Ranker
-	observe(s *frontier.Shard, u string) error
-}
-
-// observed makes an observer the ranker of a run.
-func observed(begin func(*Run) (observer, error)) func(context.Context, *Run, preparation) error {
+// observed makes an oracle the ranker of a run.
+func observed(begin func(*oracle.Web) oracle.Oracle) func(context.Context, *Run, preparation) error {
 	return func(_ context.Context, r *Run, p preparation) error {
-		o, err := begin(r)
+		web, err := open(r.Ground)
 		if err != nil {
 			return err
 		}
-		r.Rankers, r.Observe = map[string]policy.Ranker{p.name: o}, o.observe
+		o := begin(web)
+		r.Rankers, r.Observe = map[string]policy.Ranker{p.name: o}, func(s *frontier.Shard, u string) error {
+			if n, ok := web.Number(u); ok && r.Ground.urls[n] == u { // a redirect is no visit
+				return s.Reconsider(o.Fetched(n)...)
+			}
+			return nil
+		}
 		return nil
 	}
+}
+
+// open returns the web of the ground as oracles see it; that of a computed web has no links.
+func open(g *Ground) (*oracle.Web, error) {
+	w := &oracle.Web{Target: make([]bool, len(g.urls)), URLs: make([][]string, len(g.urls)), Number: func(url string) (uint32, bool) {
+		n, ok := g.number[g.resolve(url)]
+		return n, ok
+	}}
+	for i, u := range g.urls {
+		n, ok := w.Number(u)
+		if w.Target[i] = g.targets[u]; ok {
+			w.URLs[n] = append(w.URLs[n], u)
+		}
+	}
+	if g.web.compute != nil {
+		return w, nil
+	}
+	links, err := g.linked()
+	if err == nil {
+		w.Parents, w.Children = links.parents, links.children
+	}
+	return w, err
 }
 
 // learn makes a run rank by a learner, under the ranker's name.

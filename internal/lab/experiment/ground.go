@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/classify/critic"
-	"forager/internal/classify/taxonomy"
 	"forager/internal/judging"
 	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
@@ -29,8 +28,10 @@ type Ground struct {
 	task *taskfile.Task
 	web  *Web
 	*part
+	set        *taskfile.CriticSet
+	dir        string // of the files of the set
 	model      *critic.Model
-	critic     judging.Critic // model under the focus of the task
+	critic     judging.Critic // model under the focus of the task, or another critic (Under)
 	targets    map[string]bool
 	left       func(url, label string) bool // reports pages left out of every measure
 	targetList []string                     // targets in order
@@ -39,6 +40,7 @@ type Ground struct {
 
 	taught sync.Map // *transferredOnce by setting
 
+	under     sync.Map                 // grounds under other critics: func() (*Ground, error) by name
 	elsewhere func() []string          // pages of other sites, sorted
 	alike     atomic.Pointer[likeness] // nil = not made
 }
@@ -47,21 +49,11 @@ type Ground struct {
 // settings.DMax, as in the stages, when a crawl first requests them. Topic features are a setting of each crawl
 // (Learning.topics), not of settings.
 func newGround(task *taskfile.Task, set *taskfile.CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
-	return groundOf(task, set.NotCounted.Has(), web, model, settings)
-}
-
-// For returns the ground of a task that differs in its name and seeds alone.
-func For(g *Ground, task *taskfile.Task) (*Ground, error) {
-	return groundOf(task, g.left, g.web, g.model, g.settings)
-}
-
-func groundOf(task *taskfile.Task, left func(url, label string) bool, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
 	settings.Topics, settings.Families = schemas.TopicFeatures_TOPIC_FEATURES_NONE, 0
-	weights, err := critic.Weigh(model, taxonomy.Marking{Good: []string{task.FocusClass}})
-	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", task.Name, err)
+	g := &Ground{task: task, set: set, web: web, model: model, left: set.NotCounted.Has(), settings: settings, targets: make(map[string]bool)}
+	if err := g.judgeBy(model, task.Critic); err != nil {
+		return nil, err
 	}
-	g := &Ground{task: task, web: web, model: model, critic: judging.Critic{Classifier: model, Version: task.Critic, Weights: weights}, left: left, settings: settings, targets: make(map[string]bool)}
 	g.elsewhere = sync.OnceValue(g.outOfScope)
 	g.part = web.part(task.Pages)
 	for _, u := range g.urls {
@@ -74,6 +66,15 @@ func groundOf(task *taskfile.Task, left func(url, label string) bool, web *Web, 
 		return nil, fmt.Errorf("task %s names %d targets, its web has %d", task.Name, task.Targets, len(g.targets))
 	}
 	return g, nil
+}
+
+// For returns the ground of a task that differs in its name and seeds alone.
+func For(g *Ground, task *taskfile.Task) (*Ground, error) {
+	other, err := newGround(task, g.set, g.web, g.model, g.settings)
+	if err == nil {
+		other.dir = g.dir
+	}
+	return other, err
 }
 
 // verdict is the verdict of the stages on a page, without a request and without its links.
@@ -157,10 +158,11 @@ func (g *Ground) extraction(v *verdict, s linkfeature.Settings) (*extraction, er
 func (g *Ground) rest() {
 	g.made.Clear()
 	g.alike.Store(nil)
+	g.under.Clear()
 }
 
 // settingsOf returns the settings by which the links of a crawl are extracted.
-func (g *Ground) settingsOf(l *schemas.Learning) (linkfeature.Settings, error) {
+func settingsOf(g *Ground, l *schemas.Learning) (linkfeature.Settings, error) {
 	wanted, err := linkfeature.SettingsOf(l)
 	s := g.settings
 	s.Topics, s.Families = wanted.Topics, wanted.Families.InTable()
@@ -176,7 +178,7 @@ func (g *Ground) verdict(ctx context.Context, r *schemas.FetchRequest, ctl *sche
 	if v == nil {
 		return nil, 0, fmt.Errorf("%s was dispatched, but is not in the web", r.GetUrl())
 	}
-	settings, err := g.settingsOf(ctl.GetLearning())
+	settings, err := settingsOf(g, ctl.GetLearning())
 	if err != nil {
 		return nil, 0, err
 	}

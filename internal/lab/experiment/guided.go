@@ -38,10 +38,11 @@ func (g *Ground) lessonKey() lessonKey {
 	return lessonKey{g.web, g.task.Critic, g.model, g.task.FocusClass, g.task.LabelsFromURL}
 }
 
-// forgetGuides drops the guides of tasks with these lessons.
+// forgetGuides drops the guides of tasks with these lessons, under any critic.
 func (l lessonKey) forgetGuides() {
 	l.web.taught.Range(func(key, _ any) bool {
-		if key.(guideKey).lessonKey == l {
+		of := key.(guideKey).lessonKey
+		if of.model = l.model; of == l {
 			l.web.taught.Delete(key)
 		}
 		return true

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func hops(g *Ground, from string, visited map[string]bool) int {
 		}
 		level = next
 	}
-	return far
+	return math.MaxInt
 }
 
 // TestOracleTakesShortestPaths: at every step but those of the seeds, no page that could have been
@@ -149,4 +150,35 @@ func set(urls []string) map[string]bool {
 		all[u] = true
 	}
 	return all
+}
+
+// TestCriticsByLabels: R is the label under a perfect critic, for link-value and soft focus, and errors with rates of 1 and 0 are none.
+func TestCriticsByLabels(t *testing.T) {
+	g := ground(t, worldtest.Random(9, 150))
+	for _, ranker := range []string{Baseline, "link-value", "mixture"} {
+		var order [][]string
+		for _, name := range []string{"perfect", "errors 1/0", "errors 0.8/0.2", "logistic", PositivesOnly} {
+			under, err := g.Under(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := try(t, under, ranker, 0, 0)
+			wrong := 0
+			for _, s := range c.Steps {
+				if s.Target != g.targets[s.URL] {
+					t.Fatalf("%s: the targets change with the critic", name)
+				}
+				if (s.Raw >= .5) != s.Target {
+					wrong++
+				}
+			}
+			if perfect := len(order) < 2; perfect != (wrong == 0) {
+				t.Errorf("%s under %s: %d of %d verdicts are wrong", ranker, name, wrong, len(c.Steps))
+			}
+			order = append(order, urlsOf(c))
+		}
+		if !slices.Equal(order[0], order[1]) || slices.Equal(order[0], order[2]) {
+			t.Errorf("%s: the crawls under perfect, errors 1/0 and errors 0.8/0.2 are not equal, equal and different", ranker)
+		}
+	}
 }

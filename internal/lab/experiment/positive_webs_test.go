@@ -16,22 +16,12 @@ import (
 
 	"forager/internal/classify/critic"
 	"forager/internal/classify/pulearning"
-	"forager/internal/classify/taxonomy"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
 	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
-
-// document is a page of the web as package pulearning counts it.
-func (w *Web) document(p *page) pulearning.Document {
-	words := make([]string, 0, len(p.text().GetTokens()))
-	for _, t := range p.text().GetTokens() {
-		words = append(words, p.text().Terms[t])
-	}
-	return pulearning.Read(p.url, strings.Join(words, " "))
-}
 
 // likeExamples are n of a task's positive examples, and as background 1,000 pages of the web that the task
 // does not fetch, whatever they are about.
@@ -41,13 +31,13 @@ func likeExamples(t testing.TB, web *Web, task *taskfile.Task, set *taskfile.Cri
 	likes := slices.SortedFunc(slices.Values(set.Examples[task.FocusClass]), byHash)
 	e := new(pulearning.Examples)
 	for _, raw := range likes[:min(n, len(likes))] {
-		e.Liked = append(e.Liked, web.document(web.example(raw)))
+		e.Liked = append(e.Liked, read(t, web, web.example(raw)))
 	}
 	for _, u := range slices.SortedFunc(maps.Keys(web.pages), byHash) {
 		p := web.pages[u]
 		fetched := task.Pages.Has(web.labels[u])
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !fetched && web.labels[u] != "" && len(e.Background) < 1000 {
-			e.Background = append(e.Background, web.document(p))
+			e.Background = append(e.Background, read(t, web, p))
 		}
 	}
 	return e
@@ -70,7 +60,7 @@ func (g *Ground) underCritic(t testing.TB, task *taskfile.Task, set *taskfile.Cr
 	if err != nil {
 		t.Fatal(err)
 	}
-	other.heed(t, by)
+	other.heedAs(t, by)
 	return other
 }
 
@@ -97,14 +87,20 @@ func (g *Ground) logistic(t testing.TB, task *taskfile.Task, set *taskfile.Criti
 	return other
 }
 
-// heed replaces the classifier of the pages that are fetched from now on.
-func (g *Ground) heed(t testing.TB, by critic.Classifier) {
-	weights, err := critic.Weigh(by, taxonomy.Marking{Good: []string{g.task.FocusClass}})
+// heedAs replaces the classifier of the pages that are fetched from now on.
+func (g *Ground) heedAs(t testing.TB, by critic.Classifier) {
+	g.rest()
+	if err := g.judgeBy(by, g.critic.Version); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, web *Web, p *page) pulearning.Document {
+	d, err := web.document(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.rest()
-	g.critic.Classifier, g.critic.Weights = by, weights
+	return d
 }
 
 // means are measures over runs.
@@ -165,7 +161,10 @@ func newLikeBench(t testing.TB, tasks []*taskfile.Task, sets map[string]taskfile
 // run prints the means of each ranker.
 func (b *likeBench) run(t testing.TB, name string, grounds map[*taskfile.Task]*Ground, rankers ...string) map[string]*means {
 	t.Helper()
-	b.Grounds, b.Variants = grounds, Variants(rankers, b.learning)
+	b.Grounds, b.Variants = grounds, nil
+	for _, r := range rankers {
+		b.Variants = append(b.Variants, Variant{Name: r, Ranker: r, Learning: b.learning})
+	}
 	results, err := b.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -273,9 +272,9 @@ func learningOn(t testing.TB, g *Ground, task *taskfile.Task, set *taskfile.Crit
 			if rec.GetJudgement() == nil {
 				return nil
 			}
-			e.Background = append(e.Background, own.web.document(own.web.pages[u]))
+			e.Background = append(e.Background, read(t, own.web, own.web.pages[u]))
 			if pages++; pages == 50 || pages == 100 {
-				own.heed(t, likeCritic(t, task, e))
+				own.heedAs(t, likeCritic(t, task, e))
 			}
 			return nil
 		},

@@ -51,6 +51,8 @@ func PrepareFrom(ctx context.Context, load Loader, f *taskfile.File, dir string,
 		g, err := newGround(t, &set, webs[t.Warc], models[t.Critic], settings)
 		if err != nil {
 			err = fmt.Errorf("task %s: %w", t.Name, err)
+		} else {
+			g.dir = dir
 		}
 		made[i], errs[i] = g, err
 	})

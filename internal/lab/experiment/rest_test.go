@@ -19,7 +19,13 @@ func TestGuidesAreForgotten(t *testing.T) {
 	g := ground(t, worldtest.Random(7, 120))
 	bench := &Bench{
 		Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Grounds: map[*taskfile.Task]*Ground{g.task: g},
-		Variants: Variants([]string{"context-graph", "memm-marginal", "apprentice-topics"}, &schemas.Learning{DMax: 5}),
+	}
+	for _, name := range []string{"context-graph", "memm-marginal", "apprentice-topics", "rennie-mccallum@logistic"} {
+		v, err := ParseVariant(name, &schemas.Learning{DMax: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bench.Variants = append(bench.Variants, v)
 	}
 	kept := func() (guides, verdicts int) {
 		g.web.taught.Range(func(any, any) bool { guides++; return true })

@@ -68,7 +68,7 @@ func TestTransferIsRefusedWithoutOtherSites(t *testing.T) {
 	}
 	b := &Bench{
 		Tasks: []*taskfile.Task{g.task}, Draws: []int{0}, Grounds: map[*taskfile.Task]*Ground{g.task: g},
-		Variants: Variants([]string{"apprentice-transferred", Baseline}, nil),
+		Variants: []Variant{{Name: "apprentice-transferred", Ranker: "apprentice-transferred"}, {Name: Baseline, Ranker: Baseline}},
 	}
 	jobs, err := b.Jobs()
 	if err != nil || len(jobs) != 1 || jobs[0].Variant.Name != Baseline {

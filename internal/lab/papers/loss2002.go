@@ -42,7 +42,7 @@ func (s *session) crawls2002() error {
 
 // transfers reports whether a model of another site, or another synthetic web, is available.
 func (s *session) transfers() bool {
-	return s.w.Prior != nil || !s.w.Synthetic && s.w.Grounds[s.w.Tasks[0]].Tries(transferred) == nil
+	return s.w.Prior != nil || !s.w.Synthetic && s.w.Grounds[s.w.Tasks[0]].Refuses(transferred, nil) == nil
 }
 
 func (s *session) figure10() {

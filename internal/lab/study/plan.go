@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/classify/critic"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/experiment"
 	"forager/internal/platform/strictyaml"
@@ -34,8 +33,6 @@ type Plan struct {
 	RandomRuns int
 	// Variants to compare.
 	Variants []experiment.Variant
-	// Critic is the learner of the tasks' critics; "" = that of the task file.
-	Critic critic.Method
 	// DMax is the largest DOM offset of a variant.
 	DMax int
 	// Load opens webs; nil = they are parsed.
@@ -53,8 +50,9 @@ type file struct {
 	} `yaml:"draws"`
 	RandomRuns int      `yaml:"random_runs"`
 	Starts     []string `yaml:"starts"`
-	Critic     string   `yaml:"critic"`
-	Rankers    []string `yaml:"rankers"`
+	// Critics: every ranker that reads one is run under each; none = those of the task file.
+	Critics []string `yaml:"critics"`
+	Rankers []string `yaml:"rankers"`
 	// Settings: every combination of the values is run with every ranker that learns.
 	Settings struct {
 		DMax        []uint32 `yaml:"d_max"`
@@ -114,8 +112,12 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 	if f.RandomRuns < 1 {
 		r.Problem("random_runs", "is %d; want at least 1", f.RandomRuns)
 	}
-	if m := critic.Method(f.Critic); f.Critic != "" && !slices.Contains(critic.Methods, m) {
-		r.Problem("critic", "%s is not known; known: %s", f.Critic, strings.Join(critic.MethodNames(), ", "))
+	for i, name := range f.Critics {
+		if err := experiment.KnowCritic(name); err != nil {
+			r.Problem("critics", "%v", err)
+		} else if slices.Contains(f.Critics[:i], name) {
+			r.Problem("critics", "%s is named twice", name)
+		}
 	}
 	if slices.Equal(f.Rankers, []string{"all"}) {
 		f.Rankers = experiment.Rankers
@@ -124,8 +126,10 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 		r.Problem("rankers", "is missing; known: %s", strings.Join(experiment.Rankers, ", "))
 	}
 	for i, name := range f.Rankers {
-		err := experiment.KnowRanker(name)
+		v, err := experiment.ParseVariant(name, nil)
 		switch {
+		case err == nil && v.Critic != "" && len(f.Critics) > 0:
+			r.Problem("rankers", "%s names a critic, and so does critics", name)
 		case err != nil:
 			r.Problem("rankers", "%v", err)
 		case slices.Contains(f.Rankers[:i], name):
@@ -137,18 +141,28 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 			r.Problem("starts", "%s is not known or named twice; known: %s", way, strings.Join(experiment.Starts, ", "))
 		}
 	}
-	p := &Plan{Starts: f.Starts, Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns, Critic: critic.Method(f.Critic)}
+	p := &Plan{Starts: f.Starts, Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns}
 	for d := range f.Draws.Count {
 		p.Draws = append(p.Draws, f.Draws.First+d)
 	}
 	grid := f.grid(r)
 	for _, name := range f.Rankers {
-		if !experiment.Learns(name) {
-			p.Variants = append(p.Variants, f.rationed(r, experiment.Variant{Name: name, Ranker: name, Learning: grid[0].learning})...)
-			continue
+		v, _ := experiment.ParseVariant(name, grid[0].learning) // problems are reported above
+		all := f.rationed(r, v)
+		if experiment.Learns(v.Ranker) {
+			all = nil
+			for _, s := range grid {
+				all = append(all, experiment.Variant{Name: name + s.suffix, Ranker: v.Ranker, Critic: v.Critic, Learning: s.learning})
+			}
 		}
-		for _, s := range grid {
-			p.Variants = append(p.Variants, experiment.Variant{Name: name + s.suffix, Ranker: name, Learning: s.learning})
+		for _, v := range all {
+			if len(f.Critics) == 0 || !experiment.Judges(v.Ranker) {
+				p.Variants = append(p.Variants, v)
+				continue
+			}
+			for _, critic := range f.Critics {
+				p.Variants = append(p.Variants, v.Under(critic))
+			}
 		}
 	}
 	for _, s := range grid {
@@ -186,10 +200,15 @@ type setting struct {
 	learning *schemas.Learning
 }
 
+// Learning returns the settings of rankers that learn where a plan has no others.
+func Learning() *schemas.Learning {
+	return &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH}
+}
+
 // grid returns every combination of the settings; at least one.
 func (f *file) grid(r *strictyaml.Report) []setting {
 	s := &f.Settings
-	all := []setting{{learning: &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH}}}
+	all := []setting{{learning: Learning()}}
 	for _, d := range s.DMax {
 		if d > linkfeature.MaxOffset {
 			r.Problem("settings.d_max", "holds %d; want 0 to %d", d, linkfeature.MaxOffset)

@@ -68,13 +68,13 @@ func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.R
 	}
 	base := make(map[place]*experiment.Result)
 	for i, j := range jobs {
-		if at := (place{j.Task, j.Draw}); results[i].Variant == experiment.Baseline && base[at] == nil {
+		if at := (place{j.Task, j.Draw, j.Variant.Critic}); results[i].Variant == experiment.BaselineUnder(j.Variant.Critic) && base[at] == nil {
 			base[at] = &results[i]
 		}
 	}
 	for i, j := range jobs {
 		row := rowOf(o, j, &results[i], grounds[j.Task])
-		row.addLossCut(&results[i], base[place{j.Task, j.Draw}])
+		row.addLossCut(&results[i], base[place{j.Task, j.Draw, j.Variant.Critic}])
 		rep.rows = append(rep.rows, row)
 	}
 	return rep, nil
@@ -115,15 +115,16 @@ func curves(g *tables.Group, jobs []experiment.Job, results []experiment.Result,
 	}
 	var all []Curve
 	for _, line := range g.Rankers {
-		all = append(all, byVariant[line.Ranker].curve(line.Ranker, byVariant[experiment.Baseline]))
+		all = append(all, byVariant[line.Ranker].curve(line.Ranker, byVariant[experiment.BaselineUnder(byVariant[line.Ranker].places[0].critic)]))
 	}
 	return all
 }
 
 // place identifies a crawl; of several runs the first counts for overlaps.
 type place struct {
-	task *taskfile.Task
-	draw int
+	task   *taskfile.Task
+	draw   int
+	critic string
 }
 
 // courses are the crawls of one variant.
@@ -141,7 +142,7 @@ func (c *courses) add(j experiment.Job, r *experiment.Result, g *experiment.Grou
 	}
 	c.recall, c.loss = append(c.recall, recall), append(c.loss, r.Course.LossRate)
 	c.scope[j.Task] = g.Pages()
-	at := place{j.Task, j.Draw}
+	at := place{j.Task, j.Draw, j.Variant.Critic}
 	if c.pages[at] != nil {
 		return
 	}
@@ -159,7 +160,7 @@ func (c *courses) curve(variant string, base *courses) Curve {
 			overlap = append(overlap, common(pages, base.pages[at]))
 			chance = append(chance, float64(len(base.pages[at]))/float64(c.scope[at.task]))
 		}
-		if next := c.pages[place{at.task, at.draw + 1}]; next != nil {
+		if next := c.pages[place{at.task, at.draw + 1, at.critic}]; next != nil {
 			again = append(again, common(pages, next))
 		}
 	}
@@ -201,10 +202,11 @@ func means(courses [][]float64) []float64 {
 }
 
 func rowOf(o *Origin, j experiment.Job, r *experiment.Result, g *experiment.Ground) Row {
+	name := j.Variant.CriticOf(j.Task)
 	row := Row{
 		Study: o.Study, Task: r.Task, Draw: int32(r.Draw), Variant: r.Variant, Ranker: r.Ranker,
 		Protocol: tables.Protocol(r.Ranker), Settings: settingsOf(j.Variant), Seed: int64(r.Seed),
-		Web: j.Task.Warc, WebDigest: o.Webs[j.Task.Warc], Critic: j.Task.Critic, CriticDigest: o.Critics[j.Task.Critic],
+		Web: j.Task.Warc, WebDigest: o.Webs[j.Task.Warc], Critic: name, CriticDigest: o.Critics[name],
 		TasksDigest: o.Tasks, ProgramDigest: o.Program,
 		Budget: int64(j.Task.Budget), Targets: int64(g.Targets()),
 		Pages: int64(r.Pages), Requests: int64(r.Requests), Bytes: int64(r.Bytes), EndReason: r.EndReason,

@@ -32,7 +32,7 @@ type Progress interface {
 }
 
 // Run makes the runs of a plan that the log at path lacks, and reports on all runs of the plan. When ctx ends, finished
-// runs stay in the log, and the next call continues.
+// runs stay in the log, and the next call continues. Without a path there is no log.
 func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report, error) {
 	file, err := taskfile.Load(p.Tasks)
 	if err != nil {
@@ -41,9 +41,6 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	tasks, err := file.Select(p.Only...)
 	if err != nil {
 		return nil, err
-	}
-	if p.Critic != "" {
-		file.Judge(p.Critic)
 	}
 	folder := filepath.Dir(p.Tasks)
 	load := p.Load
@@ -60,7 +57,7 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	if err := finishes(p, tasks, grounds); err != nil {
 		return nil, err
 	}
-	origin, err := originOf(p, folder, tasks, grounds)
+	origin, err := originOf(ctx, p, folder, tasks, grounds)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	b := &experiment.Bench{
 		Tasks: tasks, Draws: p.Draws, Variants: p.Variants, RandomRuns: p.RandomRuns, Grounds: grounds, Known: log.Known,
 		Done: func(j experiment.Job, r *experiment.Result, spent time.Duration, done, all int) error {
@@ -155,7 +152,7 @@ func finishes(p *Plan, tasks []*taskfile.Task, grounds map[*taskfile.Task]*exper
 	return errors.Join(errs...)
 }
 
-func originOf(p *Plan, folder string, tasks []*taskfile.Task, grounds map[*taskfile.Task]*experiment.Ground) (*Origin, error) {
+func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Task, grounds map[*taskfile.Task]*experiment.Ground) (*Origin, error) {
 	o := &Origin{Version: logVersion, Study: p.Name, Webs: make(map[string]string), Critics: make(map[string]string)}
 	program, err := os.Executable()
 	if err != nil {
@@ -173,9 +170,17 @@ func originOf(p *Plan, folder string, tasks []*taskfile.Task, grounds map[*taskf
 				return nil, err
 			}
 		}
-		if o.Critics[t.Critic] == "" {
-			sum := sha256.Sum256(grounds[t].Critic().Marshal())
-			o.Critics[t.Critic] = hex.EncodeToString(sum[:])
+		for i := range p.Variants {
+			v := &p.Variants[i]
+			if o.Critics[v.CriticOf(t)] != "" {
+				continue
+			}
+			g, err := grounds[t].Under(ctx, v.Critic)
+			if err != nil {
+				return nil, fmt.Errorf("task %s: %w", t.Name, err)
+			}
+			sum := sha256.Sum256(append([]byte(v.Critic), g.Critic().Marshal()...))
+			o.Critics[v.CriticOf(t)] = hex.EncodeToString(sum[:])
 		}
 	}
 	return o, nil

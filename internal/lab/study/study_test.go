@@ -18,7 +18,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"forager/internal/classify/critic"
 	"forager/internal/lab/experiment"
 	"forager/internal/lab/experiment/worldtest"
 	"forager/internal/lab/taskfile"
@@ -274,45 +273,64 @@ func TestLogsOfOtherOriginsAreRefused(t *testing.T) {
 	}
 }
 
-// TestAStudyOfAnotherCritic: what guides the crawls changes, what the labels count does not, and a study never mixes two.
-func TestAStudyOfAnotherCritic(t *testing.T) {
+// TestCriticsAreAFactor: every ranker that reads a critic is run under each, and no other ranker twice. Under the method of the task file
+// crawls are those without critics; under another they differ, and so do digests.
+func TestCriticsAreAFactor(t *testing.T) {
 	dir, p := folder(t)
-	log := filepath.Join(dir, "runs.jsonl")
-	all := make(map[critic.Method][]Row)
-	for _, method := range []critic.Method{"", critic.Bayes, critic.Logistic} {
-		p.Critic = method
-		r, err := Run(t.Context(), p, filepath.Join(dir, "of-"+string(method)), new(told))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[method] = r.Rows()
-	}
-	if !reflect.DeepEqual(all[""], all[critic.Bayes]) {
-		t.Error("without a method it is not naive Bayes")
-	}
-	guided := 0
-	for i, row := range all[critic.Logistic] {
-		other := all[critic.Bayes][i]
-		if row.CriticDigest == other.CriticDigest {
-			t.Fatalf("%s: both critics have the digest %s", row.Variant, row.CriticDigest)
-		}
-		if row.Ranker == "oracle" && row.AUC != other.AUC {
-			t.Errorf("oracle, draw %d: %v of the targets by one critic, %v by the other", row.Draw, row.AUC, other.AUC)
-		}
-		if row.Ranker == "soft-focus" && row.AUC != other.AUC {
-			guided++
-		}
-	}
-	if guided == 0 {
-		t.Error("soft focus went the same way by both critics")
-	}
-	p.Critic = critic.Bayes
-	if _, err := Run(t.Context(), p, log, new(told)); err != nil {
+	plain, err := Run(t.Context(), p, filepath.Join(dir, "plain.jsonl"), new(told))
+	if err != nil {
 		t.Fatal(err)
 	}
-	p.Critic = critic.Logistic
-	if _, err := Run(t.Context(), p, log, new(told)); err == nil || !strings.Contains(err.Error(), "another critic") {
-		t.Errorf("a study of bayes goes on with logistic: %v", err)
+	critics := []string{"bayes", "logistic", "positives-only", "perfect", "errors 0.85/0.10"}
+	path := filepath.Join(dir, "critics.yaml")
+	if err := os.WriteFile(path, []byte(planText+`critics: [bayes, logistic, positives-only, perfect, "errors 0.85/0.10"]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = LoadPlan(path); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := Run(t.Context(), p, filepath.Join(dir, "runs.jsonl"), new(told))
+	if err != nil {
+		t.Fatal(err)
+	}
+	auc, digests := make(map[string]float64), make(map[string]string)
+	for _, row := range rep.Rows() {
+		auc[fmt.Sprint(row.Variant, row.Draw, row.Seed)] = row.AUC
+		_, by, _ := strings.Cut(row.Variant, "@")
+		if digests[by] == "" {
+			digests[by] = row.CriticDigest
+		}
+		if row.CriticDigest != digests[by] || row.CriticDigest == "" {
+			t.Errorf("%s has a critic with the digest %q, others under it %q", row.Variant, row.CriticDigest, digests[by])
+		}
+		if row.Ranker == experiment.Baseline && (row.LossCut100 == nil || *row.LossCut100 != 0) {
+			t.Errorf("%s is not its own baseline", row.Variant)
+		}
+	}
+	differ := make(map[string]bool)
+	for _, row := range plain.Rows() {
+		name, critics := row.Variant, critics
+		if !experiment.Judges(row.Ranker) {
+			critics = []string{""}
+		}
+		for _, by := range critics {
+			v := experiment.Variant{Name: name}
+			if by != "" {
+				v = v.Under(by)
+			}
+			other, ok := auc[fmt.Sprint(v.Name, row.Draw, row.Seed)]
+			if !ok || (by == "" || by == "bayes") && other != row.AUC {
+				t.Errorf("%s, draw %d: AUC %v, want that of %s, %v", v.Name, row.Draw, other, name, row.AUC)
+			}
+			differ[by] = differ[by] || other != row.AUC
+		}
+	}
+	distinct := make(map[string]bool)
+	for _, digest := range digests {
+		distinct[digest] = true
+	}
+	if len(distinct) != 1+len(critics) || !differ["logistic"] || !differ["positives-only"] || !differ["perfect"] || !differ["errors 0.85/0.10"] {
+		t.Errorf("%d digests of critics; crawls differ: %v", len(distinct), differ)
 	}
 }
 
@@ -356,11 +374,11 @@ func TestPlan(t *testing.T) {
 		settingsOf(&rationed.Variants[1]) != `{"learning":{"d_max":5,"pairs":"PAIRS_BOTH"},"ration":1}` || rationed.Variants[2].Ration != 0 {
 		t.Errorf("rations: %+v, %v", rationed, problems)
 	}
-	if p, problems := parsePlan([]byte("name: x\ntasks: x\nrankers: [random]\ncritic: logistic")); len(problems) > 0 || p.Critic != critic.Logistic {
-		t.Errorf("critic: %+v, %v", p, problems)
-	}
 	for text, want := range map[string]string{
-		"name: x\ntasks: x\nrankers: [random]\ncritic: magic":                                                  "critic: magic is not known; known: bayes, bayes-tree, logistic",
+		"name: x\ntasks: x\nrankers: [random]\ncritics: [magic]":                                               `critics: critic "magic" is neither "perfect" nor`,
+		"name: x\ntasks: x\nrankers: [random]\ncritics: [perfect, perfect]":                                    "critics: perfect is named twice",
+		"name: x\ntasks: x\nrankers: [random@perfect]":                                                         "ranker random reads no critic",
+		"name: x\ntasks: x\nrankers: [soft-focus@perfect]\ncritics: [bayes]":                                   "soft-focus@perfect names a critic, and so does critics",
 		"tasks: x\nrankers: [random]":                                                                          "name: is missing",
 		"name: x\nrankers: [random]":                                                                           "tasks: is missing",
 		"name: x\ntasks: x":                                                                                    "rankers: is missing; known: unfocused",

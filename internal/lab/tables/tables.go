@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/labelcritic"
 	"forager/internal/lab/measure"
 	"forager/internal/lab/taskfile"
 	"forager/internal/measure/harvest"
@@ -61,12 +62,12 @@ type Comparison struct {
 
 // Columns of a table in their order.
 var Columns = []string{
-	"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "gap:labels", "gap:hubs", "gap:all", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100",
+	"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "gap:critic", "gap:labels", "gap:hubs", "gap:all", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100",
 	"cosine≥.7", "σ",
 }
 
-// gaps are the oracles of the columns of gaps.
-var gaps = map[string]string{"gap:labels": "oracle-labels", "gap:hubs": "oracle-hubs", "gap:all": "oracle"}
+// gaps are the oracles of the columns of gaps, one of them soft focus under a critic without errors.
+var gaps = map[string]string{"gap:critic": experiment.BaselineUnder(labelcritic.Perfect), "gap:labels": "oracle-labels", "gap:hubs": "oracle-hubs", "gap:all": "oracle"}
 
 // columnsOf returns the measures of a run by column name.
 func columnsOf(r *experiment.Result) map[string]float64 {
@@ -179,20 +180,24 @@ type sample struct {
 	// Variants in the order of the results, and what each is a variant of.
 	variants []string
 	ranker   map[string]string
+	critic   map[string]string
 }
+
+// baseline returns the variant that a variant is compared with: that under the same critic.
+func (s *sample) baseline(variant string) string { return experiment.BaselineUnder(s.critic[variant]) }
 
 func newSample(sites map[string]string) *sample {
 	return &sample{
 		sites: sites,
 		tasks: make(map[string]bool), draws: make(map[int]bool),
-		cells: make(map[cell]map[string][]float64), ends: make(map[string]map[string]int), ranker: make(map[string]string),
+		cells: make(map[cell]map[string][]float64), ends: make(map[string]map[string]int), ranker: make(map[string]string), critic: make(map[string]string),
 	}
 }
 
 func (s *sample) add(r *experiment.Result) {
 	s.tasks[r.Task], s.draws[r.Draw] = true, true
 	if s.ends[r.Variant] == nil {
-		s.ends[r.Variant], s.ranker[r.Variant] = make(map[string]int), r.Ranker
+		s.ends[r.Variant], s.ranker[r.Variant], s.critic[r.Variant] = make(map[string]int), r.Ranker, r.Critic
 		s.variants = append(s.variants, r.Variant)
 	}
 	c := cell{r.Task, r.Draw, r.Variant}
@@ -209,7 +214,7 @@ func (s *sample) add(r *experiment.Result) {
 func (s *sample) value(c cell, column string) (v float64, ok bool) {
 	if at, isCut := strings.CutPrefix(column, "loss-cut"); isCut {
 		loss, have := s.value(c, "loss"+at)
-		base, haveBase := s.value(cell{c.task, c.draw, experiment.Baseline}, "loss"+at)
+		base, haveBase := s.value(cell{c.task, c.draw, s.baseline(c.variant)}, "loss"+at)
 		if !have || !haveBase {
 			return 0, false
 		}
@@ -275,7 +280,7 @@ func (s *sample) summarise() (*Group, error) {
 				line.Measures["nAUC"] = measure.Interval(n)
 			}
 		}
-		from := s.byDraw(experiment.Baseline, "AUC")
+		from := s.byDraw(s.baseline(variant), "AUC")
 		for column, oracle := range gaps {
 			to, auc := s.byDraw(oracle, "AUC"), s.byDraw(variant, "AUC")
 			if len(auc) == 0 || len(auc) != len(from) || len(auc) != len(to) {
@@ -332,6 +337,9 @@ func (s *sample) compare(g *Group) error {
 			continue // no claim about these
 		}
 		for _, to := range append([]string{experiment.Baseline}, claims[ranker]...) {
+			if s.critic[variant] != "" {
+				to += "@" + s.critic[variant]
+			}
 			if to == variant || s.ends[to] == nil {
 				continue
 			}

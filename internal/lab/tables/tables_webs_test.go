@@ -35,9 +35,13 @@ func bench(t testing.TB, tasks []string, draws int) []Group {
 		t.Fatal(err)
 	}
 	t.Logf("webs read, critics trained, pages judged: %.1f s", time.Since(began).Seconds())
+	var variants []experiment.Variant
+	for _, r := range experiment.Rankers {
+		variants = append(variants, experiment.Variant{Name: r, Ranker: r, Learning: &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH}})
+	}
 	b := &experiment.Bench{
 		Tasks: selected, RandomRuns: 3, Grounds: grounds,
-		Variants: experiment.Variants(experiment.Rankers, &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH}),
+		Variants: variants,
 	}
 	for d := range draws {
 		b.Draws = append(b.Draws, d)

@@ -137,14 +137,6 @@ func strictly[T any](b []byte, to *T) {
 	}
 }
 
-// Judge sets the learner of all critics, instead of that of the file.
-func (f *File) Judge(by critic.Method) {
-	for name, set := range f.Critics {
-		set.Method = by
-		f.Critics[name] = set
-	}
-}
-
 // Task is one crawl to be run with every ranker.
 type Task struct {
 	Name string `json:"name"`
