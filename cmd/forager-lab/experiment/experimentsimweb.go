@@ -52,8 +52,8 @@ every time. These results test the code only; they say nothing about real crawls
 
   forager-lab experiment-simweb --cues peaked --rankers soft-focus,apprentice --budget 500
 
-Protocols are never mixed: rankers trained on another web (T) are in one table, those that learn during the crawl
-(C) in another; rankers that learn nothing are in both.
+Rankers trained on another web (access foreign) are in one table, those that learn during the crawl (seeds) in
+another; rankers that learn nothing are in both.
 
 Rankers: those of "forager-lab experiment" that need not see the whole web, and "taught": the gated
 apprentice with a model that learned from a crawl, half as long, of another synthetic web.
@@ -69,8 +69,8 @@ share; pages/s is the rate of the crawl in that time.`
 // SimRow is a line of the table.
 type SimRow struct {
 	Cues string `json:"cues"`
-	// Protocol of the line's table; rankers that do not learn are in the tables of all.
-	Protocol string                      `json:"protocol"`
+	// Access of the line's table; rankers that do not learn are in the tables of all.
+	Access   experiment.Access           `json:"access"`
 	Ranker   string                      `json:"ranker"`
 	Measures map[string]measure.Estimate `json:"measures"`
 }
@@ -96,9 +96,9 @@ func (c *SimwebCommand) Run(s *cli.Session) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range c.protocols() {
+		for _, p := range c.accesses() {
 			for _, r := range c.Rankers {
-				if protocolOf(r) == p || tables.Refers(r) {
+				if accessOf(r) == p || tables.Refers(r) {
 					rows = append(rows, SimRow{cues, p, r, summary(byRanker[r], byRanker["soft-focus"])})
 				}
 			}
@@ -106,8 +106,8 @@ func (c *SimwebCommand) Run(s *cli.Session) error {
 	}
 	return s.Print(rows, func(w io.Writer) {
 		for i, row := range rows {
-			if i == 0 || row.Protocol != rows[i-1].Protocol || row.Cues != rows[i-1].Cues {
-				printSimHead(w, row.Protocol)
+			if i == 0 || row.Access != rows[i-1].Access || row.Cues != rows[i-1].Cues {
+				printSimHead(w, row.Access)
 			}
 			fmt.Fprintf(w, "\n%-9s%-18s", row.Cues, row.Ranker)
 			for _, column := range simColumns {
@@ -124,31 +124,31 @@ func (c *SimwebCommand) Run(s *cli.Session) error {
 }
 
 // printSimHead prints the head of a table.
-func printSimHead(w io.Writer, protocol string) {
-	fmt.Fprintf(w, "\nprotocol %s\n%-9s%-18s", protocol, "cues", "ranker")
+func printSimHead(w io.Writer, access experiment.Access) {
+	fmt.Fprintf(w, "\naccess %s\n%-9s%-18s", access, "cues", "ranker")
 	for _, column := range simColumns {
 		fmt.Fprintf(w, "%16s", column)
 	}
 }
 
-// protocolOf returns the protocol under which a ranker is tried here.
-func protocolOf(ranker string) string {
+// accessOf returns the access of a ranker here: synthetic webs are sites that differ.
+func accessOf(ranker string) experiment.Access {
 	if ranker == Taught {
-		return tables.ProtocolTransfer
+		return experiment.AccessForeign
 	}
-	return tables.Protocol(ranker)
+	return experiment.AccessOf(ranker, new(taskfile.Task))
 }
 
-// protocols returns those of the rankers that learn; if none does, the one that charges every page.
-func (c *SimwebCommand) protocols() []string {
-	var used []string
-	for _, p := range tables.Protocols {
-		if slices.ContainsFunc(c.Rankers, func(r string) bool { return protocolOf(r) == p && !tables.Refers(r) }) {
+// accesses returns those of the rankers that learn; if none does, the least.
+func (c *SimwebCommand) accesses() []experiment.Access {
+	var used []experiment.Access
+	for _, p := range experiment.Accesses {
+		if slices.ContainsFunc(c.Rankers, func(r string) bool { return accessOf(r) == p && !tables.Refers(r) }) {
 			used = append(used, p)
 		}
 	}
 	if len(used) == 0 {
-		used = []string{tables.ProtocolCharged}
+		used = experiment.Accesses[:1]
 	}
 	return used
 }

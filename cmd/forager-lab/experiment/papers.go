@@ -204,6 +204,7 @@ func (c *experimentPapers) addStudy(report *papers.Report) error {
 	for _, g := range rep.Groups {
 		report.Rankers = append(report.Rankers, g.Group)
 	}
+	report.Compared = rep.Comparisons
 	report.About = fmt.Sprintf("The study \"%s\": %d tasks, draws %d to %d, %d crawls.", rep.Origin.Study, rep.Tasks, rep.Draws[0], rep.Draws[len(rep.Draws)-1], rep.Runs)
 	for _, sentence := range rep.Refused {
 		report.About += "\n\n" + sentence + "."

@@ -26,8 +26,8 @@ func TestExperimentSimweb(t *testing.T) {
 		t.Fatalf("%v: %s", err, first)
 	}
 	for _, r := range rows {
-		if r.Ranker == experiment.Taught && r.Protocol != "T" || r.Ranker == "apprentice" && r.Protocol != "C" {
-			t.Errorf("%s is in the table of protocol %s", r.Ranker, r.Protocol)
+		if r.Ranker == experiment.Taught && r.Access != "foreign" || r.Ranker == "apprentice" && r.Access != "seeds" {
+			t.Errorf("%s is in the table of access %s", r.Ranker, r.Access)
 		}
 		if e := r.Measures["truth@100"]; e.N != 2 || e.Mean <= 0 || e.Mean >= 1 {
 			t.Errorf("%s, %s: truth@100 is %+v", r.Cues, r.Ranker, e)

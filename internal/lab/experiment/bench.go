@@ -124,6 +124,9 @@ type Result struct {
 	Ranker  string `json:"ranker"`
 	Critic  string `json:"critic,omitempty"`
 	Seed    uint64 `json:"seed"`
+	// Access of the ranker, and the number of requests that trained it before the crawl (Run.Training).
+	Access   Access `json:"access"`
+	Training uint64 `json:"training"`
 	Measures
 	// Similarity to the targets; nil on computed webs.
 	Similarity *Similarity `json:"similarity,omitempty"`
@@ -348,6 +351,7 @@ func (b *Bench) try(ctx context.Context, j *Job) (*Result, error) {
 	}
 	return &Result{
 		Task: j.Task.Name, Draw: j.Draw, Variant: j.Variant.Name, Ranker: j.Variant.Ranker, Critic: j.Variant.Critic, Seed: j.Seed,
+		Access: AccessOf(j.Variant.Ranker, j.Task), Training: run.Training,
 		Measures: g.Measure(c), Similarity: similarity, Course: g.course(c),
 	}, nil
 }
@@ -398,6 +402,9 @@ func (g *Ground) Run(ctx context.Context, ranker string, draw int, seed uint64, 
 	try := func(ranker string) (*Crawl, error) { return g.Try(ctx, ranker, draw, seed, learning) }
 	for _, p := range run.Policies {
 		if f := furtherBy(p.GetName()); f != nil {
+			if f.lessons {
+				run.Training = uint64(len(g.notCounted()))
+			}
 			if err := f.prepare(ctx, run, preparation{p.GetName(), p, try}); err != nil {
 				return nil, err
 			}

@@ -165,3 +165,17 @@ func TestArmsOfAnyKind(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainingIsCharged: what trains a ranker before its crawl is counted, for each arm of a mixture.
+func TestTrainingIsCharged(t *testing.T) {
+	g := ground(t, worldtest.Random(21, 60)) // 30 pages of the other site train
+	first := try(t, g, Baseline, 0, 0).Requests
+	for ranker, want := range map[string]uint64{
+		Baseline: 0, "mixture": 0, "shark-search": 0, "context-graph": 30, "context-graph-backlinks": 30, "rennie-mccallum": 30,
+		"apprentice-taught": first, "apprentice-transferred": 30, "soft-focus+memm-marginal": 30,
+	} {
+		if run, err := g.Run(t.Context(), ranker, 0, 0, nil); err != nil || run.Training != want {
+			t.Errorf("%s: %+v, %v; want %d", ranker, run, err, want)
+		}
+	}
+}

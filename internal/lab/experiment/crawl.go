@@ -85,6 +85,9 @@ type Run struct {
 	Observe func(s *frontier.Shard, u string) error
 	// Prior is the file of the initial model; empty = none.
 	Prior []byte
+	// Training is the number of requests for pages that trained the rankers before the crawl; those that train the critic train it under
+	// every ranker and are not among them, unless a ranker reads their labels and links.
+	Training uint64
 	// RandomSeed of the crawl (ranker random, mixtures).
 	RandomSeed uint64
 	Keep       bool

@@ -55,7 +55,7 @@ func (g *Ground) Distances() (map[string]int, error) {
 
 // Lessons returns the number of targets among the training pages of rankers, 0 if there are none.
 func (g *Ground) Lessons() int {
-	l, err := g.learn()
+	l, err := learn(g)
 	if err != nil {
 		return 0
 	}

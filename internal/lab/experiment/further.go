@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -11,6 +12,7 @@ import (
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
 	"forager/internal/lab/oracle"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/guide"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/rank/pageguide"
@@ -25,10 +27,52 @@ type furtherRanker struct {
 	built string
 	// kept: it reads pages, which computed webs do not keep.
 	kept bool
+	// lessons: it is trained on the pages of the web that do not count, by their labels and links.
+	lessons bool
+	// access of a ranker without lessons; "" = AccessSeeds.
+	access Access
 	// whole is why it cannot be an arm of a mixture, as it changes a whole crawl; "" = it can.
 	whole string
 	// prepare sets it up in a run.
 	prepare func(ctx context.Context, r *Run, p preparation) error
+}
+
+// Access is what a ranker reads in addition to the verdicts on the pages of its crawl. Rankers are compared with those of the same access.
+type Access string
+
+const (
+	// AccessSeeds: nothing; the ranker learns during the crawl, if at all.
+	AccessSeeds Access = "seeds"
+	// AccessExamples: the texts of the critic's examples.
+	AccessExamples Access = "examples"
+	// AccessForeign: labels and links of other sites.
+	AccessForeign Access = "foreign"
+	// AccessSite: labels and links of the site that is crawled, or an earlier crawl of it.
+	AccessSite Access = "site"
+	// AccessBacklinks: who links to a page.
+	AccessBacklinks Access = "backlinks"
+)
+
+// Accesses lists all of them, from the least.
+var Accesses = []Access{AccessSeeds, AccessExamples, AccessForeign, AccessSite, AccessBacklinks}
+
+// AccessOf returns that of a ranker on a task; of a mixture it is the greatest of its arms.
+func AccessOf(ranker string, t *taskfile.Task) Access {
+	most := 0
+	for arm := range strings.SplitSeq(ranker, "+") {
+		f := furtherBy(arm)
+		if f == nil {
+			continue
+		}
+		access := cmp.Or(f.access, AccessSeeds)
+		if f.lessons && f.access == "" {
+			if access = AccessForeign; t.Pages.All { // the pages that do not count are of the same site
+				access = AccessSite
+			}
+		}
+		most = max(most, slices.Index(Accesses, access))
+	}
+	return Accesses[most]
 }
 
 // preparation is the input of a further ranker.
@@ -49,28 +93,28 @@ const (
 var further = []furtherRanker{
 	{name: "apprentice-topics", built: "apprentice", kept: true, whole: teachesAll, prepare: withTopics},
 	{name: "apprentice-cocited", built: "apprentice", kept: true, whole: teachesAll, prepare: withCocitation},
-	{name: "apprentice-taught", built: "apprentice-gated", whole: teachesAll, prepare: taught},
-	{name: "apprentice-recall", built: "apprentice-gated", whole: teachesAll, prepare: recalling},
-	{name: "apprentice-transferred", built: "apprentice-gated", kept: true, whole: teachesAll, prepare: transferred},
+	{name: "apprentice-taught", built: "apprentice-gated", access: AccessSite, whole: teachesAll, prepare: taught},
+	{name: "apprentice-recall", built: "apprentice-gated", access: AccessSite, whole: teachesAll, prepare: recalling},
+	{name: "apprentice-transferred", built: "apprentice-gated", kept: true, access: AccessForeign, whole: teachesAll, prepare: transferred},
 	{name: "interest", prepare: interest},
 	{name: "tag-bandit", prepare: bandit},
-	{name: "context-graph", kept: true, prepare: guidedBy(fromGraph(pageguide.ContextGraph))},
-	{name: "context-graph-pages", kept: true, prepare: byPages(layered)},
-	{name: "context-graph-backlinks", kept: true, prepare: asking(1)},
-	{name: "context-graph-backlinks-half", kept: true, prepare: asking(.5)},
-	{name: "context-graph-backlinks-fifth", kept: true, prepare: asking(.2)},
-	{name: "context-graph-rebuilt", kept: true, prepare: rebuilt},
+	{name: "context-graph", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.ContextGraph))},
+	{name: "context-graph-pages", kept: true, lessons: true, prepare: byPages(layered)},
+	{name: "context-graph-backlinks", kept: true, lessons: true, access: AccessBacklinks, prepare: asking(1)},
+	{name: "context-graph-backlinks-half", kept: true, lessons: true, access: AccessBacklinks, prepare: asking(.5)},
+	{name: "context-graph-backlinks-fifth", kept: true, lessons: true, access: AccessBacklinks, prepare: asking(.2)},
+	{name: "context-graph-rebuilt", kept: true, lessons: true, prepare: rebuilt},
 	{name: "context-graph-bootstrapped", kept: true, prepare: bootstrapped},
-	{name: "focused-2000", kept: true, prepare: guidedBy(fromGraph(pageguide.Focused2000))},
-	{name: "best-first-cosine", kept: true, prepare: guidedBy(fromGraph(pageguide.BestFirst))},
-	{name: "memm-marginal", kept: true, prepare: guidedBy(fromGraph(pageguide.MEMM))},
-	{name: "memm-viterbi", kept: true, prepare: guidedBy(along(pageguide.Viterbi, pageguide.ByDiscount))},
-	{name: "memm-states", kept: true, prepare: guidedBy(along(pageguide.Marginal, pageguide.ByStates))},
-	{name: "memm-marginal-words", kept: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveWords))},
-	{name: "memm-marginal-rest", kept: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveAll&^pageguide.ObserveWords))},
-	{name: "fish-search", kept: true, prepare: guidedBy(fish)},
-	{name: "shark-search", kept: true, prepare: guidedBy(sharks)},
-	{name: "rennie-mccallum", kept: true, prepare: guidedBy(worth)},
+	{name: "focused-2000", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.Focused2000))},
+	{name: "best-first-cosine", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.BestFirst))},
+	{name: "memm-marginal", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.MEMM))},
+	{name: "memm-viterbi", kept: true, lessons: true, prepare: guidedBy(along(pageguide.Viterbi, pageguide.ByDiscount))},
+	{name: "memm-states", kept: true, lessons: true, prepare: guidedBy(along(pageguide.Marginal, pageguide.ByStates))},
+	{name: "memm-marginal-words", kept: true, lessons: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveWords))},
+	{name: "memm-marginal-rest", kept: true, lessons: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveAll&^pageguide.ObserveWords))},
+	{name: "fish-search", kept: true, access: AccessExamples, prepare: guidedBy(fish)},
+	{name: "shark-search", kept: true, access: AccessExamples, prepare: guidedBy(sharks)},
+	{name: "rennie-mccallum", kept: true, lessons: true, prepare: guidedBy(worth)},
 	{name: "oracle-labels", whole: knowsAll, prepare: observed(oracle.Labels)},
 	{name: "oracle-hubs", kept: true, whole: knowsAll, prepare: observed(oracle.Hubs)},
 	{name: "oracle", kept: true, whole: knowsAll, prepare: observed(oracle.Paths)},
@@ -222,12 +266,13 @@ func first(r *Run, p preparation) (*Crawl, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the first crawl: %w", err)
 	}
-	r.Prior = c.Learnt.Marshal()
+	r.Prior, r.Training = c.Learnt.Marshal(), c.Requests
 	return c, nil
 }
 
 // transferred begins with a model trained on other sites (protocol T).
 func transferred(ctx context.Context, r *Run, _ preparation) (err error) {
+	r.Training = uint64(len(r.Ground.elsewhere()))
 	r.Prior, err = r.Ground.transferred(ctx, r.control().GetLearning())
 	return err
 }

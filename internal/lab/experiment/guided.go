@@ -80,7 +80,7 @@ func fromGraph(kind pageguide.Kind) training {
 // observing trains a MEMM on a subset of the observations (2008, Fig. 4).
 func observing(kind pageguide.Kind, subset pageguide.Observations) training {
 	return func(ctx context.Context, g *Ground) (guide.Guide, error) {
-		l, err := g.learn()
+		l, err := learn(g)
 		if err != nil {
 			return nil, err
 		}

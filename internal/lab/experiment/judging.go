@@ -164,24 +164,18 @@ func fromPositives(ctx context.Context, g *Ground) (critic.Classifier, error) {
 	byHash := func(a, b string) int {
 		return cmp.Or(cmp.Compare(xxhash.Sum64String(a), xxhash.Sum64String(b)), cmp.Compare(a, b))
 	}
-	var pages []string
-	for u := range g.web.pages {
-		if g.web.pages[u].outcome == schemas.Outcome_OUTCOME_DELIVERED && !g.counted(u) {
-			pages = append(pages, u)
-		}
-	}
-	slices.SortFunc(pages, byHash)
-	likes := slices.SortedFunc(slices.Values(g.set.Examples[g.task.FocusClass]), byHash)
+	pages, likes := g.notCounted(), slices.SortedFunc(slices.Values(g.set.Examples[g.task.FocusClass]), byHash)
+	slices.SortFunc(pages, func(a, b *page) int { return byHash(a.url, b.url) })
 	e := new(pulearning.Examples)
 	for _, raw := range likes[:(len(likes)+1)/2] {
-		d, err := g.web.document(g.web.example(raw))
+		d, err := document(g.web.example(raw))
 		if err != nil {
 			return nil, err
 		}
 		e.Liked = append(e.Liked, d)
 	}
-	for _, u := range pages[:min(backgroundPages, len(pages))] {
-		d, err := g.web.document(g.web.pages[u])
+	for _, p := range pages[:min(backgroundPages, len(pages))] {
+		d, err := document(p)
 		if err != nil {
 			return nil, err
 		}
@@ -192,7 +186,7 @@ func fromPositives(ctx context.Context, g *Ground) (critic.Classifier, error) {
 }
 
 // document returns a page as package pulearning counts it.
-func (w *Web) document(p *page) (pulearning.Document, error) {
+func document(p *page) (pulearning.Document, error) {
 	parsed, err := p.parsed()
 	if err != nil {
 		return pulearning.Document{}, err

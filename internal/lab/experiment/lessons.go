@@ -20,18 +20,12 @@ type lessons struct {
 }
 
 func (g *Ground) lessons() (*lessons, error) {
-	var pages []*page
-	for u, p := range g.web.pages {
-		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !g.counted(u) {
-			pages = append(pages, p)
-		}
-	}
+	pages := g.notCounted()
 	target := func(url string) bool {
 		rest, ok := strings.CutPrefix(g.web.labels[url], g.task.FocusClass) // "class" or "class/university"
 		return ok && (rest == "" || rest[0] == '/')
 	}
 	l, known := &lessons{pages: pages}, func(string) bool { return true }
-	slices.SortFunc(l.pages, func(a, b *page) int { return strings.Compare(a.url, b.url) })
 	number := make(map[string]int, len(l.pages))
 	for i, p := range l.pages {
 		number[p.url] = i
@@ -59,6 +53,17 @@ func (g *Ground) lessons() (*lessons, error) {
 	return l, nil
 }
 
+// notCounted returns the pages of the web that are left out of every measure, in the order of their URLs.
+func (g *Ground) notCounted() (pages []*page) {
+	for u, p := range g.web.pages {
+		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !g.counted(u) {
+			pages = append(pages, p)
+		}
+	}
+	slices.SortFunc(pages, func(a, b *page) int { return strings.Compare(a.url, b.url) })
+	return pages
+}
+
 // children returns the pages that each page links to, each once, ascending.
 func (l *lessons) children() [][]uint32 {
 	children := make([][]uint32, len(l.pages))
@@ -75,7 +80,7 @@ func (l *lessons) children() [][]uint32 {
 }
 
 // learn returns the training data of guides with a local graph.
-func (g *Ground) learn() (*pageguide.Lessons, error) {
+func learn(g *Ground) (*pageguide.Lessons, error) {
 	l, err := g.lessons()
 	if err != nil {
 		return nil, err

@@ -139,7 +139,7 @@ func TestPathsAreInherited(t *testing.T) {
 // TestTrainingPagesAreLeftOut: guides learn from no page that is measured.
 func TestTrainingPagesAreLeftOut(t *testing.T) {
 	g := ground(t, worldtest.Random(21, 120))
-	l, err := g.learn()
+	l, err := learn(g)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
@@ -96,7 +95,7 @@ func (g *Ground) heedAs(t testing.TB, by critic.Classifier) {
 }
 
 func read(t testing.TB, web *Web, p *page) pulearning.Document {
-	d, err := web.document(p)
+	d, err := document(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ type Report struct {
 	Figures []Figure
 	// Tables of all rankers: those of package experiment, preformatted; nil = none.
 	Rankers []tables.Group
+	// Compared are the comparisons of these rankers.
+	Compared []tables.Comparison
 	// About describes the tables of all rankers.
 	About string
 }
@@ -193,4 +195,5 @@ func (r *Report) rankers(b *bytes.Buffer) {
 	for _, g := range r.Rankers {
 		fmt.Fprintf(b, "\n```\n%s```\n", g.Table())
 	}
+	fmt.Fprintf(b, "\n```\n%s```\n", tables.Compared(r.Compared))
 }

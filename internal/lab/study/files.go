@@ -18,7 +18,7 @@ type Row struct {
 	Draw          int32  `parquet:"draw"`
 	Variant       string `parquet:"variant,dict"`
 	Ranker        string `parquet:"ranker,dict"`
-	Protocol      string `parquet:"protocol,dict"`
+	Access        string `parquet:"access,dict"`
 	Settings      string `parquet:"settings,dict"`
 	Seed          int64  `parquet:"seed"`
 	Web           string `parquet:"web,dict"`
@@ -27,6 +27,8 @@ type Row struct {
 	CriticDigest  string `parquet:"critic_digest,dict"`
 	TasksDigest   string `parquet:"tasks_digest,dict"`
 	ProgramDigest string `parquet:"program_digest,dict"`
+	// Requests that trained the ranker before the crawl.
+	Training int64 `parquet:"training_requests"`
 	// Budget in pages; number of targets of the task.
 	Budget  int64 `parquet:"budget"`
 	Targets int64 `parquet:"targets"`

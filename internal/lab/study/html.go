@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"forager/internal/lab/experiment"
 	"forager/internal/lab/tables"
 	"forager/internal/measure/chart"
 )
@@ -16,7 +17,7 @@ import (
 var reportTemplate string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"cell": cellText, "share": shareText, "p": pText, "protocol": protocolText, "short": func(digest string) string { return digest[:min(12, len(digest))] },
+	"cell": cellText, "share": shareText, "p": pText, "access": accessText, "short": func(digest string) string { return digest[:min(12, len(digest))] },
 	"recall": func(g Group) template.HTML {
 		return g.chart("Targets found", "share of all targets", func(c Curve) []float64 { return c.Recall })
 	},
@@ -81,10 +82,13 @@ func pText(v *float64) string {
 	return fmt.Sprintf("%.4f", *v)
 }
 
-func protocolText(p string) string {
-	return map[string]string{
-		tables.ProtocolCharged:   "C: every page that taught a ranker is charged to its budget",
-		tables.ProtocolTransfer:  "T: other sites than those it crawls taught it",
-		tables.ProtocolFirstFree: "P: a first crawl of the same web taught it and is not charged",
-	}[p]
+// accessText describes an access.
+func accessText(a experiment.Access) string {
+	return map[experiment.Access]string{
+		experiment.AccessSeeds:     "Rankers that read nothing but the verdicts on the pages of their crawl",
+		experiment.AccessExamples:  "Rankers that read the texts of the critic's examples",
+		experiment.AccessForeign:   "Rankers that read labels and links of other sites",
+		experiment.AccessSite:      "Rankers that read labels and links of the same site, or an earlier crawl of it",
+		experiment.AccessBacklinks: "Rankers that query backlinks",
+	}[a]
 }

@@ -20,8 +20,10 @@ type Report struct {
 	Tasks int   `json:"tasks"`
 	Draws []int `json:"draws"`
 	Runs  int   `json:"runs"`
-	// Groups are the tables, one for the tasks of a web and a protocol.
+	// Groups are the tables, one for the tasks of a web and an access.
 	Groups []Group `json:"groups"`
+	// Comparisons of rankers over the tasks of all groups.
+	Comparisons []tables.Comparison `json:"comparisons"`
 	// Refused lists which variants some tasks cannot be run with, and why.
 	Refused []string `json:"refused,omitempty"`
 	// Failed lists which runs failed, and why; their tasks are not in the report.
@@ -59,11 +61,12 @@ func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.R
 		}
 	}
 	rep.Tasks = len(tasks)
-	groups, err := tables.Summarise(tasks, results)
+	sum, err := tables.Summarise(tasks, results)
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range groups {
+	rep.Comparisons = sum.Comparisons
+	for _, g := range sum.Groups {
 		rep.Groups = append(rep.Groups, Group{Group: g, Curves: curves(&g, jobs, results, grounds)})
 	}
 	base := make(map[place]*experiment.Result)
@@ -91,6 +94,7 @@ func (r *Report) Print(w io.Writer) {
 		}
 		fmt.Fprint(w, g.Table())
 	}
+	fmt.Fprintf(w, "\n%s", tables.Compared(r.Comparisons))
 	for _, sentence := range r.Refused {
 		fmt.Fprintln(w, sentence)
 	}
@@ -205,7 +209,7 @@ func rowOf(o *Origin, j experiment.Job, r *experiment.Result, g *experiment.Grou
 	name := j.Variant.CriticOf(j.Task)
 	row := Row{
 		Study: o.Study, Task: r.Task, Draw: int32(r.Draw), Variant: r.Variant, Ranker: r.Ranker,
-		Protocol: tables.Protocol(r.Ranker), Settings: settingsOf(j.Variant), Seed: int64(r.Seed),
+		Access: string(r.Access), Training: int64(r.Training), Settings: settingsOf(j.Variant), Seed: int64(r.Seed),
 		Web: j.Task.Warc, WebDigest: o.Webs[j.Task.Warc], Critic: name, CriticDigest: o.Critics[name],
 		TasksDigest: o.Tasks, ProgramDigest: o.Program,
 		Budget: int64(j.Task.Budget), Targets: int64(g.Targets()),

@@ -173,15 +173,15 @@ func TestReport(t *testing.T) {
 		if v, err := strconv.ParseFloat(line[at["auc"]], 64); err != nil || v != r.AUC {
 			t.Errorf("row %d: auc is %s, in Parquet %v", i, line[at["auc"]], r.AUC)
 		}
-		if wants := map[bool]string{true: "P", false: "C"}[r.Ranker == "apprentice-taught"]; r.Protocol != wants {
-			t.Errorf("%s: protocol %s", r.Variant, r.Protocol)
+		if wants := map[bool]string{true: "site", false: "seeds"}[r.Ranker == "apprentice-taught"]; r.Access != wants || (r.Training > 0) != (wants == "site") {
+			t.Errorf("%s: access %s, %d requests trained it", r.Variant, r.Access, r.Training)
 		}
 		if (r.Settings == `{"d_max":3,"switch_pages":"5","pairs":"PAIRS_BOTH"}`) != strings.HasSuffix(r.Variant, "d_max=3") {
 			t.Errorf("%s has the settings %s", r.Variant, r.Settings)
 		}
 		auc[r.Variant] = append(auc[r.Variant], r.AUC)
 	}
-	if len(rep.Groups) != 2 || rep.Groups[0].Protocol != "C" || rep.Groups[1].Protocol != "P" {
+	if len(rep.Groups) != 2 || rep.Groups[0].Access != "seeds" || rep.Groups[1].Access != "site" {
 		t.Fatalf("groups %+v", rep.Groups)
 	}
 	for _, g := range rep.Groups {
@@ -205,7 +205,7 @@ func TestReport(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"apprentice d_max=3", "protocol P", "Targets found", "<svg", "with itself, other seeds"} {
+	for _, want := range []string{"apprentice d_max=3", "access site", "Targets found", "<svg", "with itself, other seeds"} {
 		if !strings.Contains(files["html"], want) {
 			t.Errorf("no %q in the page", want)
 		}

@@ -17,24 +17,29 @@ import (
 	"forager/internal/measure/harvest"
 )
 
-// Group is the tasks of one web ("webkb-uni", the part before ":" of their names) under one protocol.
+// Summary is the results of an experiment.
+type Summary struct {
+	Groups []Group `json:"groups"`
+	// Comparisons of rankers in AUC over the tasks of all groups but diagnostics: one family for Holm's correction.
+	Comparisons []Comparison `json:"comparisons"`
+}
+
+// Group is the tasks of one web ("webkb-uni", the part before ":" of their names), and rankers with one kind of access.
 type Group struct {
-	Name string `json:"name"`
-	// Protocol is what the rankers are charged for, one of Protocols.
-	Protocol string `json:"protocol"`
-	Tasks    int    `json:"tasks"`
-	Draws    int    `json:"draws"`
+	Name   string            `json:"name"`
+	Access experiment.Access `json:"access"`
+	Tasks  int               `json:"tasks"`
+	Draws  int               `json:"draws"`
 	// Diagnostic: rankers are not to be compared on these tasks.
 	Diagnostic bool            `json:"diagnostic"`
 	Rankers    []RankerSummary `json:"rankers"`
-	// Comparisons of rankers in AUC over tasks, one family for Holm's correction.
-	Comparisons []Comparison `json:"comparisons"`
 }
 
 // RankerSummary is one line of a table.
 type RankerSummary struct {
-	// Ranker is the name of the variant.
+	// Ranker is the name of the variant; Tuned: its settings were chosen on this web.
 	Ranker string `json:"ranker"`
+	Tuned  bool   `json:"tuned"`
 	// Measures by column name: means over draws, tasks averaged within a draw. nAUC is missing without runs of random and
 	// oracle, loss cuts (relative to soft-focus, same task and draw) without runs of soft-focus. A gap is the share of the distance in AUC
 	// from soft-focus to an oracle (gaps) that the ranker closes; it is missing where the oracle is no better than soft-focus.
@@ -63,7 +68,7 @@ type Comparison struct {
 // Columns of a table in their order.
 var Columns = []string{
 	"label@25", "label@50", "label@100", "recall", "AUC", "nAUC", "gap:critic", "gap:labels", "gap:hubs", "gap:all", "critic@25", "critic@50", "critic@100", "loss-cut@25", "loss-cut@100",
-	"cosine≥.7", "σ",
+	"cosine≥.7", "σ", "requests",
 }
 
 // gaps are the oracles of the columns of gaps, one of them soft focus under a critic without errors.
@@ -76,6 +81,7 @@ func columnsOf(r *experiment.Result) map[string]float64 {
 		"label@25": m.HarvestLabel[0], "label@50": m.HarvestLabel[1], "label@100": m.HarvestLabel[2],
 		"critic@25": m.HarvestCritic[0], "critic@50": m.HarvestCritic[1], "critic@100": m.HarvestCritic[2],
 		"recall": m.Recall, "AUC": m.AUC, "loss@25": m.Loss[0], "loss@100": m.Loss[1],
+		"requests": float64(m.Requests + r.Training),
 	}
 	if r.Similarity != nil {
 		columns["cosine≥.7"], columns["σ"] = r.Similarity.Precision[2], r.Similarity.Sigma
@@ -91,76 +97,65 @@ var claims = map[string][]string{
 	"apprentice-transferred": {"gate-fifo", "gate-random"},
 }
 
-// Protocols: what a ranker that was trained before its crawl is charged for (methods of 2002 §3.5).
-const (
-	// ProtocolCharged (C): every page that trained a ranker is charged to its budget.
-	ProtocolCharged = "C"
-	// ProtocolFirstFree (P): trained on a first crawl of the same web, which is not charged.
-	ProtocolFirstFree = "P"
-	// ProtocolTransfer (T): trained on other sites, or another synthetic web.
-	ProtocolTransfer = "T"
-)
-
-// Protocols lists all of them, in the order of tables.
-var Protocols = []string{ProtocolCharged, ProtocolFirstFree, ProtocolTransfer}
-
-// protocols has the rankers that are not ProtocolCharged.
-var protocols = map[string]string{"apprentice-taught": ProtocolFirstFree, "apprentice-recall": ProtocolFirstFree, "apprentice-transferred": ProtocolTransfer}
-
-// references learn nothing, so they are in the tables of every protocol.
+// references learn nothing, so they are in the tables of every access.
 var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "gate-fifo", "gate-random", "oracle-labels", "oracle-hubs", "oracle"}
 
-// Protocol returns the protocol of a ranker.
-func Protocol(ranker string) string { return cmp.Or(protocols[ranker], ProtocolCharged) }
-
-// Refers reports whether a ranker learns nothing, so that it is in the tables of every protocol.
+// Refers reports whether a ranker learns nothing, so that it is in the tables of every access.
 func Refers(ranker string) bool { return slices.Contains(references, ranker) }
 
-// in reports whether a ranker is in the tables of a protocol.
-func in(protocol, ranker string) bool { return Protocol(ranker) == protocol || Refers(ranker) }
+// tuned has the webs on which settings of rankers were chosen (decisions 0112 and 0115). A mixture was where one of its arms was.
+var tuned = map[string][]string{"mixture": {"webkb", "webplatform"}, "link-value": {"webkb", "archwiki"}}
 
-// Summarise makes the tables: one for each group and protocol, variants in the order of the results. The results are those
-// of a Bench over the tasks.
-func Summarise(tasks []*taskfile.Task, results []experiment.Result) ([]Group, error) {
-	diagnostic := make(map[string]bool)
-	for _, t := range tasks {
-		diagnostic[t.Group()] = diagnostic[t.Group()] || t.DiagnosticOnly
+func wasTuned(ranker, warc string) bool {
+	for arm := range strings.SplitSeq(ranker, "+") {
+		if web, _, _ := strings.Cut(warc, "."); slices.Contains(tuned[arm], web) {
+			return true
+		}
 	}
-	type key struct{ group, protocol string }
-	samples, own := make(map[key]*sample), make(map[key]bool)
-	sites := make(map[string]string)
+	return false
+}
+
+// Summarise makes the tables: one for each group and access, variants in the order of the results. The results are those
+// of a Bench over the tasks.
+func Summarise(tasks []*taskfile.Task, results []experiment.Result) (*Summary, error) {
+	type key struct {
+		group  string
+		access experiment.Access
+	}
+	samples, own, all := make(map[key]*sample), make(map[key]bool), newSample()
+	byName := make(map[string]*taskfile.Task)
 	for _, t := range tasks {
-		sites[t.Name] = t.Site()
+		byName[t.Name] = t
 	}
 	for i := range results {
 		r := &results[i]
-		k := key{group: (&taskfile.Task{Name: r.Task}).Group()}
-		for _, k.protocol = range Protocols {
-			if !in(k.protocol, r.Ranker) {
+		t := byName[r.Task]
+		if !t.DiagnosticOnly {
+			all.add(t, r)
+		}
+		k := key{group: t.Group()}
+		for _, k.access = range experiment.Accesses {
+			if r.Access != k.access && !Refers(r.Ranker) {
 				continue
 			}
 			if samples[k] == nil {
-				samples[k] = newSample(sites)
+				samples[k] = newSample()
 			}
-			samples[k].add(r)
-			own[k] = own[k] || Protocol(r.Ranker) == k.protocol
+			samples[k].add(t, r)
+			own[k] = own[k] || r.Access == k.access
 		}
 	}
-	var groups []Group
+	sum := &Summary{Groups: []Group{}, Comparisons: []Comparison{}}
 	for _, k := range slices.SortedFunc(maps.Keys(samples), func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.protocol, b.protocol))
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(slices.Index(experiment.Accesses, a.access), slices.Index(experiment.Accesses, b.access)))
 	}) {
-		if !own[k] {
-			continue // only references
+		if own[k] { // not only references
+			g := samples[k].summarise()
+			g.Name, g.Access = k.group, k.access
+			sum.Groups = append(sum.Groups, *g)
 		}
-		g, err := samples[k].summarise()
-		if err != nil {
-			return nil, fmt.Errorf("summarise %s: %w", k.group, err)
-		}
-		g.Name, g.Protocol, g.Diagnostic = k.group, k.protocol, diagnostic[k.group]
-		groups = append(groups, *g)
 	}
-	return groups, nil
+	return sum, all.compare(sum)
 }
 
 // cell is one task and draw of one variant; several runs (random) are averaged.
@@ -172,8 +167,7 @@ type cell struct {
 
 // sample is the results of a group.
 type sample struct {
-	sites map[string]string // by task
-	tasks map[string]bool
+	tasks map[string]*taskfile.Task
 	draws map[int]bool
 	cells map[cell]map[string][]float64 // by column, one a run
 	ends  map[string]map[string]int     // by variant
@@ -186,16 +180,15 @@ type sample struct {
 // baseline returns the variant that a variant is compared with: that under the same critic.
 func (s *sample) baseline(variant string) string { return experiment.BaselineUnder(s.critic[variant]) }
 
-func newSample(sites map[string]string) *sample {
+func newSample() *sample {
 	return &sample{
-		sites: sites,
-		tasks: make(map[string]bool), draws: make(map[int]bool),
+		tasks: make(map[string]*taskfile.Task), draws: make(map[int]bool),
 		cells: make(map[cell]map[string][]float64), ends: make(map[string]map[string]int), ranker: make(map[string]string), critic: make(map[string]string),
 	}
 }
 
-func (s *sample) add(r *experiment.Result) {
-	s.tasks[r.Task], s.draws[r.Draw] = true, true
+func (s *sample) add(t *taskfile.Task, r *experiment.Result) {
+	s.tasks[r.Task], s.draws[r.Draw] = t, true
 	if s.ends[r.Variant] == nil {
 		s.ends[r.Variant], s.ranker[r.Variant], s.critic[r.Variant] = make(map[string]int), r.Ranker, r.Critic
 		s.variants = append(s.variants, r.Variant)
@@ -257,8 +250,8 @@ func (s *sample) byTask(ranker, column string) map[string][]float64 {
 	return out
 }
 
-func (s *sample) summarise() (*Group, error) {
-	g := &Group{Tasks: len(s.tasks), Draws: len(s.draws), Comparisons: []Comparison{}}
+func (s *sample) summarise() *Group {
+	g := &Group{Tasks: len(s.tasks), Draws: len(s.draws)}
 	random, oracle := s.byDraw("random", "AUC"), s.byDraw("oracle", "AUC")
 	for _, variant := range s.variants {
 		line := RankerSummary{Ranker: variant, Measures: make(map[string]measure.Estimate), Ends: s.ends[variant]}
@@ -291,9 +284,13 @@ func (s *sample) summarise() (*Group, error) {
 			}
 		}
 		line.ByTask = s.normalised(variant)
+		for _, t := range s.tasks {
+			line.Tuned = line.Tuned || wasTuned(s.ranker[variant], t.Warc)
+			g.Diagnostic = g.Diagnostic || t.DiagnosticOnly
+		}
 		g.Rankers = append(g.Rankers, line)
 	}
-	return g, s.compare(g)
+	return g
 }
 
 // normalised returns a variant's nAUC by task.
@@ -323,14 +320,8 @@ func (g Group) TasksOf() []string {
 	return slices.Sorted(maps.Keys(tasks))
 }
 
-// leastTasks is the number of tasks below which rankers are not compared.
-const leastTasks = 6
-
-// compare makes the group's comparisons, if it has enough tasks.
-func (s *sample) compare(g *Group) error {
-	if g.Tasks < leastTasks {
-		return nil
-	}
+// compare makes the comparisons, each over the tasks with both rankers.
+func (s *sample) compare(sum *Summary) error {
 	for _, variant := range s.variants {
 		ranker := s.ranker[variant]
 		if ranker == "random" || strings.HasPrefix(ranker, "oracle") {
@@ -343,16 +334,22 @@ func (s *sample) compare(g *Group) error {
 			if to == variant || s.ends[to] == nil {
 				continue
 			}
-			c, err := measure.Compare(s.byTask(variant, "AUC"), s.byTask(to, "AUC"), func(task string) string { return s.sites[task] })
+			of, other := s.byTask(variant, "AUC"), s.byTask(to, "AUC")
+			maps.DeleteFunc(of, func(task string, _ []float64) bool { return other[task] == nil })
+			maps.DeleteFunc(other, func(task string, _ []float64) bool { return of[task] == nil })
+			if len(of) == 0 {
+				continue
+			}
+			c, err := measure.Compare(of, other, func(task string) string { return s.tasks[task].Site() })
 			if err != nil {
 				return fmt.Errorf("%s and %s: %w", variant, to, err)
 			}
-			g.Comparisons = append(g.Comparisons, Comparison{variant, to, c})
+			sum.Comparisons = append(sum.Comparisons, Comparison{variant, to, c})
 		}
 	}
-	family := make([]*measure.Effect, len(g.Comparisons))
-	for i := range g.Comparisons {
-		family[i] = &g.Comparisons[i].Effect
+	family := make([]*measure.Effect, len(sum.Comparisons))
+	for i := range sum.Comparisons {
+		family[i] = &sum.Comparisons[i].Effect
 	}
 	measure.Correct(family)
 	return nil
@@ -361,21 +358,26 @@ func (s *sample) compare(g *Group) error {
 // Table returns the group as text: one line for each ranker, mean ± half width of the 95 % interval, then the comparisons.
 func (g Group) Table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, protocol %s: tasks %d, draws %d; mean ± 95 %% interval over draws", g.Name, g.Protocol, g.Tasks, g.Draws)
+	fmt.Fprintf(&b, "%s, access %s: tasks %d, draws %d; mean ± 95 %% interval over draws", g.Name, g.Access, g.Tasks, g.Draws)
 	if g.Diagnostic {
 		b.WriteString("; a diagnostic, not to judge rankers by")
 	}
 	width := 18
 	for _, r := range g.Rankers {
-		width = max(width, utf8.RuneCountInString(r.Ranker))
+		width = max(width, utf8.RuneCountInString(r.Ranker)+2)
 	}
 	fmt.Fprintf(&b, "\n%-*s", width, "ranker")
 	for _, c := range Columns {
 		fmt.Fprintf(&b, " %12s", c)
 	}
 	b.WriteByte('\n')
+	anyTuned := false
 	for _, r := range g.Rankers {
-		fmt.Fprintf(&b, "%-*s", width, r.Ranker)
+		name := r.Ranker
+		if anyTuned = anyTuned || r.Tuned; r.Tuned {
+			name += " *"
+		}
+		fmt.Fprintf(&b, "%-*s", width, name)
 		for _, c := range Columns {
 			text := "–"
 			if v, ok := r.Measures[c]; ok {
@@ -388,15 +390,20 @@ func (g Group) Table() string {
 	for _, line := range g.Ends() {
 		fmt.Fprintln(&b, line)
 	}
-	if len(g.Comparisons) == 0 {
-		fmt.Fprintf(&b, "Too few tasks, or rankers, to compare rankers over tasks: that takes %d tasks.\n", leastTasks)
-		return b.String()
+	if anyTuned {
+		b.WriteString("* tuned on this web\n")
 	}
-	fmt.Fprintf(&b, "Differences in AUC over %d tasks of %d sites, paired: mean, 95 %% bootstrap interval over sites, tasks and draws, tasks above and below, sign-flip p over sites (of %d or more), p after Holm's correction for %d claims\n",
-		g.Tasks, g.Comparisons[0].Sites, measure.MinSites, len(g.Comparisons))
-	for _, c := range g.Comparisons {
-		fmt.Fprintf(&b, "%-36s %+.3f  [%+.3f, %+.3f]  %2d above %2d below  p %s  %s\n",
-			c.Ranker+" − "+c.To, c.Mean, c.Low, c.High, c.Above, c.Below, value(c.P), value(c.Corrected))
+	return b.String()
+}
+
+// Compared returns comparisons as text.
+func Compared(all []Comparison) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Differences in AUC over the tasks of all groups, paired: mean over sites, 95 %% bootstrap interval over sites, tasks and draws, sites and tasks, tasks above and below, sign-flip p over sites (of %d or more), p after Holm's correction for %d claims\n",
+		measure.MinSites, len(all))
+	for _, c := range all {
+		fmt.Fprintf(&b, "%-36s %+.3f  [%+.3f, %+.3f]  %2d sites %2d tasks  %2d above %2d below  p %s  %s\n",
+			c.Ranker+" − "+c.To, c.Mean, c.Low, c.High, c.Sites, c.Tasks, c.Above, c.Below, value(c.P), value(c.Corrected))
 	}
 	return b.String()
 }

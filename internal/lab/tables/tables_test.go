@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func madeUp(tasks int, f func(task, draw int, ranker string) float64, rankers ..
 				}
 				for run := range runs {
 					m := experiment.Measures{AUC: f(i, draw, r) + float64(2*run-runs+1)*.01, Loss: [2]float64{10 - 10*f(i, draw, r), 20}, EndReason: "page budget spent"}
-					results = append(results, experiment.Result{Task: all[i].Name, Draw: draw, Variant: r, Ranker: r, Measures: m})
+					results = append(results, experiment.Result{Access: experiment.AccessOf(r, all[i]), Task: all[i].Name, Draw: draw, Variant: r, Ranker: r, Measures: m})
 				}
 			}
 		}
@@ -48,11 +49,11 @@ func TestSummarise(t *testing.T) {
 		return .4
 	}
 	tasks, results := madeUp(6, auc, "oracle", "apprentice", "random", "soft-focus", "oracle-labels", "oracle-hubs")
-	groups, err := Summarise(tasks, results)
-	if err != nil || len(groups) != 1 {
-		t.Fatal(groups, err)
+	sum, err := Summarise(tasks, results)
+	if err != nil || len(sum.Groups) != 1 {
+		t.Fatal(sum, err)
 	}
-	g := groups[0]
+	g := sum.Groups[0]
 	if g.Name != "web" || g.Tasks != 6 || g.Draws != 2 || g.Diagnostic || len(g.Rankers) != 6 {
 		t.Errorf("%+v", g)
 	}
@@ -83,15 +84,15 @@ func TestSummarise(t *testing.T) {
 	if fmt.Sprint(order) != "[oracle apprentice random soft-focus oracle-labels oracle-hubs]" {
 		t.Errorf("order %v", order)
 	}
-	if len(g.Comparisons) != 1 {
-		t.Fatalf("comparisons %+v", g.Comparisons)
+	if len(sum.Comparisons) != 1 {
+		t.Fatalf("comparisons %+v", sum.Comparisons)
 	}
-	if c := g.Comparisons[0]; c.Ranker != "apprentice" || c.To != "soft-focus" || math.Abs(c.Mean-.175) > 1e-9 || c.Above != 6 ||
+	if c := sum.Comparisons[0]; c.Ranker != "apprentice" || c.To != "soft-focus" || math.Abs(c.Mean-.175) > 1e-9 || c.Above != 6 ||
 		c.P == nil || *c.P != 2./64 || c.Corrected == nil || *c.Corrected != *c.P {
 		t.Errorf("comparison %+v", c)
 	}
-	table := g.Table()
-	for _, part := range []string{"web, protocol C: tasks 6, draws 2;", "apprentice", "0.575±0.635", "apprentice − soft-focus", "+0.175", "6 above  0 below  p 0.0312"} {
+	table := g.Table() + Compared(sum.Comparisons)
+	for _, part := range []string{"web, access seeds: tasks 6, draws 2;", "apprentice", "0.575±0.635", "apprentice − soft-focus", "+0.175", " 6 sites  6 tasks   6 above  0 below  p 0.0312"} {
 		if !strings.Contains(table, part) {
 			t.Errorf("no %q in\n%s", part, table)
 		}
@@ -99,12 +100,56 @@ func TestSummarise(t *testing.T) {
 	for _, task := range tasks {
 		task.Warc = ""
 	}
-	groups, err = Summarise(tasks, results)
-	if err != nil || groups[0].Comparisons[0].P != nil || !strings.Contains(groups[0].Table(), "over 6 tasks of 1 sites") {
-		t.Errorf("six tasks of one site: %+v, %v", groups[0].Comparisons[0], err)
+	sum, err = Summarise(tasks, results)
+	if err != nil || sum.Comparisons[0].P != nil || !strings.Contains(Compared(sum.Comparisons), " 1 sites  6 tasks") {
+		t.Errorf("six tasks of one site: %+v, %v", sum.Comparisons[0], err)
 	}
-	if table != g.Table() {
-		t.Error("the table changes")
+}
+
+// TestOneFamilyOverAllGroups: six webs of one task each are six sites of one comparison; a group that is a diagnostic, or was not run with
+// both rankers, is not among them. Groups that crawl the same pages are one site.
+func TestOneFamilyOverAllGroups(t *testing.T) {
+	tasks, results := madeUp(8, func(task, _ int, ranker string) float64 {
+		if ranker == "link-value" {
+			return .5 + .01*float64(task)
+		}
+		return .4
+	}, "soft-focus", "link-value", "hard-focus")
+	for i, task := range tasks {
+		name := task.Name
+		task.Name, task.Warc = fmt.Sprintf("web%d:t", i), fmt.Sprintf("web%d.warc.gz", i%7)
+		for k := range results {
+			if results[k].Task == name {
+				results[k].Task = task.Name
+			}
+		}
+	}
+	tasks[0].DiagnosticOnly = true
+	tasks[1].Warc = "webkb.warc.gz"
+	results = slices.DeleteFunc(results, func(r experiment.Result) bool { return r.Task == "web2:t" && r.Ranker == "link-value" })
+	sum, err := Summarise(tasks, results)
+	if err != nil || len(sum.Groups) != 8 {
+		t.Fatalf("%d groups, %v", len(sum.Groups), err)
+	}
+	for _, g := range sum.Groups {
+		for _, r := range g.Rankers {
+			if r.Tuned != (g.Name == "web1" && r.Ranker == "link-value") {
+				t.Errorf("%s, %s: tuned %v", g.Name, r.Ranker, r.Tuned)
+			}
+		}
+		if strings.Contains(g.Table(), "link-value *") != (g.Name == "web1") || g.Diagnostic != (g.Name == "web0") {
+			t.Errorf("%s is a diagnostic: %v\n%s", g.Name, g.Diagnostic, g.Table())
+		}
+	}
+	if len(sum.Comparisons) != 2 {
+		t.Fatalf("%+v", sum.Comparisons)
+	}
+	// Tasks 1, 3, 4, 5, 6 and 7, of which none share a web; task 0, a diagnostic, would share that of task 7.
+	if c := sum.Comparisons[0]; c.Ranker != "link-value" || c.Sites != 6 || c.Tasks != 6 || c.P == nil || *c.P != 2./64 || *c.Corrected != 4./64 {
+		t.Errorf("%+v", c)
+	}
+	if c := sum.Comparisons[1]; c.Sites != 7 || c.Tasks != 7 || *c.Corrected != 1 {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -112,12 +157,12 @@ func TestSummariseLittle(t *testing.T) {
 	tasks, results := madeUp(5, func(_, _ int, _ string) float64 { return .5 }, "hard-focus", "soft-focus", "oracle", "random")
 	tasks[0].DiagnosticOnly = true
 	results[0].EndReason = "stagnated"
-	groups, err := Summarise(tasks, results)
+	sum, err := Summarise(tasks, results)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := groups[0]
-	if len(g.Comparisons) != 0 || !g.Diagnostic {
+	g := sum.Groups[0]
+	if !g.Diagnostic {
 		t.Errorf("%+v", g)
 	}
 	for _, r := range g.Rankers {
@@ -125,17 +170,16 @@ func TestSummariseLittle(t *testing.T) {
 			t.Errorf("%s has an nAUC where the oracle is no better than random order", r.Ranker)
 		}
 	}
-	for _, part := range []string{"diagnostic", "Too few tasks", `hard-focus ended 1 times with "stagnated"`, "–"} {
+	for _, part := range []string{"diagnostic", `hard-focus ended 1 times with "stagnated"`, "–"} {
 		if !strings.Contains(g.Table(), part) {
 			t.Errorf("no %q in\n%s", part, g.Table())
 		}
 	}
-	b, err := json.Marshal(g)
-	if err != nil || !strings.Contains(string(b), `"comparisons":[]`) {
-		t.Errorf("%s, %v", b, err)
+	if sum, err = Summarise(tasks, nil); err != nil || len(sum.Groups) != 0 {
+		t.Errorf("of nothing: %v, %v", sum, err)
 	}
-	if groups, err := Summarise(tasks, nil); err != nil || len(groups) != 0 {
-		t.Errorf("of nothing: %v, %v", groups, err)
+	if b, err := json.Marshal(sum); err != nil || string(b) != `{"groups":[],"comparisons":[]}` {
+		t.Errorf("%s, %v", b, err)
 	}
 	// A ranker with fewer draws than the others cannot be paired.
 	tasks, results = madeUp(6, func(_, _ int, _ string) float64 { return .5 }, "hard-focus", "soft-focus")
@@ -144,26 +188,45 @@ func TestSummariseLittle(t *testing.T) {
 	}
 }
 
-// TestProtocolsAreNotMixed: a ranker trained on a first crawl is in another table than those without.
-func TestProtocolsAreNotMixed(t *testing.T) {
-	tasks, results := madeUp(6, func(task, draw int, _ string) float64 { return .1 + .01*float64(task+draw) },
-		"soft-focus", "apprentice", "apprentice-taught", "oracle")
-	groups, err := Summarise(tasks, results)
+// TestAccessesAreNotMixed: rankers that read labels of the same site, or of others, are in other tables than those that read none. What
+// trained a ranker is part of its requests.
+func TestAccessesAreNotMixed(t *testing.T) {
+	rankers := []string{"soft-focus", "apprentice", "apprentice-taught", "context-graph", "shark-search", "mixture", "context-graph-backlinks", "oracle"}
+	tasks, results := madeUp(2, func(task, draw int, _ string) float64 { return .1 + .01*float64(task+draw) }, rankers...)
+	for i := range results {
+		results[i].Requests = 100
+		if results[i].Ranker == "context-graph" {
+			results[i].Training = 30
+		}
+	}
+	sum, err := Summarise(tasks, results)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, g := range groups {
+	got := make(map[experiment.Access]string)
+	for _, g := range sum.Groups {
 		for _, r := range g.Rankers {
-			got = append(got, g.Protocol+":"+r.Ranker)
-		}
-		for _, c := range g.Comparisons {
-			got = append(got, g.Protocol+":"+c.Ranker+"-"+c.To)
+			got[g.Access] += " " + r.Ranker
+			want := 100.
+			if r.Ranker == "context-graph" {
+				want = 130
+			}
+			if r.Measures["requests"].Mean != want {
+				t.Errorf("%s made %v requests", r.Ranker, r.Measures["requests"])
+			}
 		}
 	}
-	want := "[C:soft-focus C:apprentice C:oracle C:apprentice-soft-focus P:soft-focus P:apprentice-taught P:oracle P:apprentice-taught-soft-focus]"
-	if fmt.Sprint(got) != want {
-		t.Errorf("%v", got)
+	for access, want := range map[experiment.Access]string{
+		"seeds": " soft-focus apprentice mixture oracle", "examples": " soft-focus shark-search oracle", "foreign": " soft-focus context-graph oracle",
+		"site": " soft-focus apprentice-taught oracle", "backlinks": " soft-focus context-graph-backlinks oracle",
+	} {
+		if got[access] != want {
+			t.Errorf("access %s:%s, want%s", access, got[access], want)
+		}
+	}
+	all := &taskfile.Task{Pages: taskfile.PageSet{All: true}}
+	if a := experiment.AccessOf("soft-focus+context-graph", all); a != experiment.AccessSite {
+		t.Errorf("a mixture with a context graph of the same site has access %s", a)
 	}
 }
 
@@ -173,6 +236,11 @@ func TestComparisonsNameRankers(t *testing.T) {
 	for _, r := range experiment.Rankers {
 		names[r] = true
 	}
+	for r := range tuned {
+		if !names[r] {
+			t.Errorf("%s, which was tuned, is no ranker", r)
+		}
+	}
 	for r, others := range claims {
 		for _, name := range append(others, r, experiment.Baseline) {
 			if !names[name] {
@@ -181,8 +249,8 @@ func TestComparisonsNameRankers(t *testing.T) {
 		}
 	}
 	for _, r := range references {
-		if !names[r] || protocols[r] != "" {
-			t.Errorf("the reference %s is no ranker, or one of a protocol", r)
+		if !names[r] || experiment.AccessOf(r, new(taskfile.Task)) != experiment.AccessSeeds {
+			t.Errorf("the reference %s is no ranker, or reads more than verdicts", r)
 		}
 	}
 }

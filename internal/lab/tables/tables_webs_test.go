@@ -51,11 +51,11 @@ func bench(t testing.TB, tasks []string, draws int) []Group {
 		t.Fatal(err)
 	}
 	t.Logf("%d crawls: %.1f s in all", len(results), time.Since(began).Seconds())
-	groups, err := Summarise(selected, results)
+	sum, err := Summarise(selected, results)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return groups
+	return sum.Groups
 }
 
 // TestWebsTable prints the table of every task; FORAGER_DRAWS is the number of draws (2).
