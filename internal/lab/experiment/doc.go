@@ -34,7 +34,7 @@
 //     those with R ≥ 1/2 (2000, §3.3)
 //   - context-graph-bootstrapped: unfocused until ten such targets are found, then a context graph of the crawl's own pages
 //     (2000, §5; package contextretrain)
-//   - focused-2000: the likelihood of u in layer 0, that paper's own comparator
+//   - focused-2000, focused-2000-pages: the likelihood of u in layer 0, that paper's own comparator
 //   - best-first-cosine: the largest cosine of u to a target among the training pages (2008, §4.2)
 //   - memm-marginal, memm-viterbi, memm-states: a MEMM along the path to the link (2008); memm-marginal-words observes words
 //     of the page alone, memm-marginal-rest everything else (its Fig. 4)

@@ -106,6 +106,7 @@ var further = []furtherRanker{
 	{name: "context-graph-rebuilt", kept: true, lessons: true, prepare: rebuilt},
 	{name: "context-graph-bootstrapped", kept: true, prepare: bootstrapped},
 	{name: "focused-2000", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.Focused2000))},
+	{name: "focused-2000-pages", kept: true, lessons: true, prepare: byPages(guidedBy(fromGraph(pageguide.Focused2000)))},
 	{name: "best-first-cosine", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.BestFirst))},
 	{name: "memm-marginal", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.MEMM))},
 	{name: "memm-viterbi", kept: true, lessons: true, prepare: guidedBy(along(pageguide.Viterbi, pageguide.ByDiscount))},

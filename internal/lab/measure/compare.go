@@ -11,8 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// MinSites is the least number of sites for which the difference of two rankers gets a p-value: of four, the sign-flip test cannot give
-// one below .125.
+// MinSites is the least number of sites for which an effect gets a p-value: of four, the sign-flip test cannot give one below .125.
 const MinSites = 6
 
 const (
@@ -54,8 +53,7 @@ func Interval(values []float64) Estimate {
 }
 
 // Compare pairs two rankers by task: a and b have the values of a measure by task, one a draw, and site names the site of a task. Both
-// must have the same tasks and in each the same number of draws, at least one. The effect's P is that of the sign-flip test over
-// sites: with fewer than MinSites there is none.
+// must have the same tasks and in each the same number of draws, at least one.
 func Compare(a, b map[string][]float64, site func(task string) string) (Effect, error) {
 	n := make(Nested)
 	for task, values := range a {
@@ -75,13 +73,7 @@ func Compare(a, b map[string][]float64, site func(task string) string) (Effect, 
 	if len(a) != len(b) || len(a) == 0 {
 		return Effect{}, fmt.Errorf("one ranker has %d tasks, the other %d", len(a), len(b))
 	}
-	e := n.Effect(0)
-	if e.P = nil; e.Sites >= MinSites {
-		sites, _ := n.sites()
-		p := signFlip(sites)
-		e.P = &p
-	}
-	return e, nil
+	return n.Effect(0), nil
 }
 
 // Correct sets Corrected in all effects of a family that have a p-value.

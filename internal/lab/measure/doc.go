@@ -10,6 +10,6 @@
 //
 // Intervals over draws (Interval) show the noise of the seeds only. A claim is about sites (Nested): tasks that share a graph of pages are
 // one witness. Its interval is that of a hierarchical bootstrap over sites, tasks and draws, with Holm's correction over all claims of
-// a family (Correct). Two rankers are compared by the sign-flip test over sites (Compare); fewer than 6 sites give no p-value: the
-// smallest that five can give is 1/16.
+// a family (Correct). P-values are those of the sign-flip test over sites; fewer than 6 sites give none: the smallest that five can
+// give is 1/16.
 package measure

@@ -25,18 +25,19 @@ type Effect struct {
 	Tasks int `json:"tasks"`
 	Above int `json:"above"`
 	Below int `json:"below"`
-	// P is the two-sided p-value of the bound, and Corrected what Holm's correction makes of it; nil for too few sites. Corrected is
-	// set by Correct.
+	// P is the two-sided p-value of the bound by the sign-flip test over sites, and Corrected what Holm's correction makes of it; nil for
+	// fewer than MinSites sites. Corrected is set by Correct.
 	P         *float64 `json:"p"`
 	Corrected *float64 `json:"p_corrected"`
 }
 
-// Effect compares the sample, which must not be empty, with a bound. P is nil for one site, and if all sites are equal.
+// Effect compares the sample, which must not be empty, with a bound.
 //
 // The standard error is that of the bootstrap that draws sites, of each its tasks, and of each its draws with replacement: of infinitely
 // many resamples, as it has a closed form. Sites are few, so that the interval is that of Student's t for their number, and the variance
 // is corrected for it; percentiles of resamples would be far too narrow. What varies between draws counts at the level of sites as well,
-// so that intervals are rather too wide than too narrow.
+// so that intervals are rather too wide than too narrow. Student's t takes the means of sites as normal, which so few cannot show, and
+// would give a p-value below any that the signs of the sites can: that of the sign-flip test of n sites is 2^(1-n) or more.
 func (n Nested) Effect(bound float64) Effect {
 	e := Effect{Sites: len(n)}
 	var tasks, draws []float64
@@ -67,10 +68,13 @@ func (n Nested) Effect(bound float64) Effect {
 		se := math.Sqrt(variance * k / (k - 1))
 		half := t.Quantile(.975) * se
 		e.Low, e.High = e.Mean-half, e.Mean+half
-		if e.Sites > 1 && se > 0 {
-			p := 2 * t.CDF(-math.Abs(e.Mean-bound)/se)
-			e.P = &p
+	}
+	if e.Sites >= MinSites {
+		for i := range sites {
+			sites[i] -= bound
 		}
+		p := signFlip(sites)
+		e.P = &p
 	}
 	return e
 }

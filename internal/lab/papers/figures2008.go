@@ -31,7 +31,7 @@ func (s *session) of2008() error {
 	if w.Synthetic {
 		return nil
 	}
-	if !strings.Contains(w.Name, "webkb") {
+	if !w.deep() {
 		s.missing("2008", "Figs 2 and 3", "its pages lie one link from a target, so that there are no starts four links away.")
 		return nil
 	}

@@ -118,14 +118,14 @@ func TestVerdictsFollowFromTheInterval(t *testing.T) {
 		}
 		return n
 	}
-	clear, noisy := sites(.5, .51, .49, .5, .52), sites(.007+.4, .007-.4, .007+.1, .007-.1)
+	clear, noisy := sites(.5, .51, .49, .5, .52, .5), sites(.007+.4, .007-.4, .007+.1, .007-.1, .407, -.393)
 	for _, c := range []struct {
 		claim Claim
 		want  Verdict
 	}{
 		{Claim{sample: clear}, Agrees}, {Claim{sample: clear, Bound: .6}, Disagrees}, {Claim{sample: clear, Bound: .6, Below: true}, Agrees},
 		{Claim{sample: clear, Below: true}, Disagrees}, {Claim{sample: clear, Bound: .503}, Inconclusive}, {Claim{sample: noisy}, Inconclusive},
-		{Claim{sample: sites(.5)}, Inconclusive}, {Claim{}, None},
+		{Claim{sample: sites(.5)}, Inconclusive}, {Claim{sample: sites(.5, .51, .49, .5, .52)}, Inconclusive}, {Claim{}, None},
 	} {
 		r := &Report{Figures: []Figure{{Claims: []Claim{c.claim}}}}
 		r.judge()
@@ -133,7 +133,7 @@ func TestVerdictsFollowFromTheInterval(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", r.Figures[0].Claims[0], have, c.want)
 		}
 	}
-	middling := sites(.1, .2, .15, .3, .02)
+	middling := sites(.1, .2, .15, .3, .02, .1)
 	one, many := &Report{Figures: []Figure{{Claims: []Claim{{sample: middling}}}}}, &Report{Figures: make([]Figure, 40)}
 	for i := range many.Figures {
 		many.Figures[i].Claims = []Claim{{sample: middling}}
