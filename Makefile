@@ -133,12 +133,12 @@ bench-frontier:
 papers: STUDY ?= $(wildcard build/all-rankers)
 papers: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}"
-	$(BIN)/forager-lab experiment papers '$(FORAGER_WEBS)/tasks.json.gz' $(if $(STUDY),--study '$(STUDY)') -o docs/papers.md
+	$(BIN)/forager-lab experiment papers '$(FORAGER_WEBS)/tasks.json.gz' '$(FORAGER_WEBS)/tasks-more.json.gz' $(if $(STUDY),--study '$(STUDY)') -o docs/papers.md
 
 # What was run before is not run again.
 rankers: build
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}"
-	$(BIN)/forager-lab experiment run docs/all-rankers.yaml --tasks '$(FORAGER_WEBS)/tasks.json.gz' $(if $(DRAWS),--draws '$(DRAWS)') -o build/all-rankers
+	$(BIN)/forager-lab experiment run docs/all-rankers.yaml --tasks '$(FORAGER_WEBS)/tasks.json.gz' --tasks '$(FORAGER_WEBS)/tasks-more.json.gz' $(if $(DRAWS),--draws '$(DRAWS)') -o build/all-rankers
 
 generate:
 	cd schemas && go run ./generate

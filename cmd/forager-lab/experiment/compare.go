@@ -13,7 +13,7 @@ import (
 )
 
 type experimentCompare struct {
-	Tasks      string   `arg:"" help:"Task file (JSON, .gz is unpacked); its webs lie in the same folder." type:"existingfile"`
+	Tasks      []string `arg:"" help:"Task files (JSON, .gz is unpacked); their webs lie in the same folder." type:"existingfile"`
 	Task       []string `help:"Only tasks whose name matches; \"*\" matches any letters (\"webkb-uni:*\")."`
 	Draws      int      `help:"Number of seed draws." default:"10"`
 	FirstDraw  int      `help:"The first of them, from 0." default:"0"`
@@ -95,7 +95,7 @@ type taskLine struct {
 }
 
 func (c *experimentCompare) list(s *cli.Session) error {
-	file, err := taskfile.Load(c.Tasks)
+	file, err := taskfile.Load(c.Tasks...)
 	if err != nil {
 		return err
 	}

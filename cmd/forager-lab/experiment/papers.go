@@ -23,7 +23,7 @@ import (
 )
 
 type experimentPapers struct {
-	Tasks     string   `arg:"" optional:"" help:"Task file of frozen webs; without it there are synthetic webs only." type:"existingfile"`
+	Tasks     []string `arg:"" optional:"" help:"Task files of frozen webs; without them there are synthetic webs only." type:"existingfile"`
 	Out       string   `short:"o" required:"" help:"Markdown file; its figures are written to a folder of the same name next to it." type:"path"`
 	Draws     int      `help:"Number of seed draws." default:"4"`
 	FirstDraw int      `help:"The first of them." default:"10"`
@@ -99,10 +99,10 @@ func (c *experimentPapers) Run(s *cli.Session) error {
 
 // frozen returns the worlds of the task file: its groups of tasks on which rankers may be compared.
 func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
-	if c.Tasks == "" {
+	if len(c.Tasks) == 0 {
 		return nil, nil
 	}
-	file, err := taskfile.Load(c.Tasks)
+	file, err := taskfile.Load(c.Tasks...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 		return nil, err
 	}
 	prepare := func(leaves schemas.LeafMode) (map[*taskfile.Task]*experiment.Ground, error) {
-		return experiment.PrepareFrom(s, load, file, filepath.Dir(c.Tasks), tasks, linkfeature.Settings{DMax: papers.Reach}, leaves)
+		return experiment.PrepareFrom(s, load, file, filepath.Dir(c.Tasks[0]), tasks, linkfeature.Settings{DMax: papers.Reach}, leaves)
 	}
 	grounds, err := prepare(schemas.LeafMode_LEAF_MODE_COMPACT)
 	if err != nil {
@@ -134,17 +134,17 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 	for _, t := range tasks {
 		i := slices.IndexFunc(worlds, func(w *papers.World) bool { return w.Name == t.Group() })
 		if i < 0 {
-			digest, err := study.Digest(filepath.Join(filepath.Dir(c.Tasks), t.Warc))
+			digest, err := study.Digest(filepath.Join(filepath.Dir(c.Tasks[0]), t.Warc))
 			if err != nil {
 				return nil, err
 			}
-			list, err := study.Digest(c.Tasks)
+			list, err := study.Digest(c.Tasks...)
 			if err != nil {
 				return nil, err
 			}
 			i = len(worlds)
 			worlds = append(worlds, &papers.World{Name: t.Group(), Grounds: grounds, Leaves: leaves, MEMM: c.MEMM, Draws: c.draws(), Origin: fmt.Sprintf(
-				"%s (SHA-256 %s), tasks %s (%s), draws %d to %d, MEMMs on %d tasks at most", t.Warc, digest[:12], filepath.Base(c.Tasks), list[:12], c.FirstDraw, c.FirstDraw+c.Draws-1, c.MEMM)})
+				"%s (SHA-256 %s), tasks %s (%s), draws %d to %d, MEMMs on %d tasks at most", t.Warc, digest[:12], filepath.Base(c.Tasks[0]), list[:12], c.FirstDraw, c.FirstDraw+c.Draws-1, c.MEMM)})
 		}
 		worlds[i].Tasks = append(worlds[i].Tasks, t)
 	}

@@ -20,8 +20,8 @@ type experimentRun struct {
 	Plan string `arg:"" help:"Plan file (YAML)." type:"existingfile"`
 	Out  string `short:"o" required:"" help:"Folder of the results; what it holds of this plan is not run again." type:"path"`
 
-	Tasks string `help:"Task file in the place of the plan's." type:"existingfile"`
-	Draws int    `help:"Number of draws in the place of the plan's." default:"0"`
+	Tasks []string `help:"Task files in the place of the plan's." type:"existingfile"`
+	Draws int      `help:"Number of draws in the place of the plan's." default:"0"`
 
 	webCache `embed:""`
 }
@@ -84,7 +84,7 @@ func (c *experimentRun) Help() string {
 	return `A plan names a task file and what is compared on it:
 
   name: offsets
-  tasks: tasks.json.gz              # relative to the plan
+  tasks: [tasks.json.gz]            # one or more, relative to the plan
   only: ["webkb-uni:*"]
   draws: {first: 0, count: 10}
   random_runs: 10                   # of rankers of random order, each draw
@@ -110,7 +110,7 @@ func (c *experimentRun) Run(s *cli.Session) error {
 	if err != nil {
 		return cli.AsUsage(err)
 	}
-	if c.Tasks != "" {
+	if len(c.Tasks) > 0 {
 		plan.Tasks = c.Tasks
 	}
 	if c.Draws < 0 || c.Draws > len(plan.Draws) {

@@ -22,8 +22,8 @@ import (
 type Plan struct {
 	// Name of the study, for its report.
 	Name string
-	// Tasks is the path of the task file, Only the patterns of the tasks that are run; none = all.
-	Tasks string
+	// Tasks are the paths of the task files, Only the patterns of the tasks that are run; none = all.
+	Tasks []string
 	Only  []string
 	// Draws of seeds, ascending.
 	Draws []int
@@ -42,7 +42,7 @@ type Plan struct {
 // file is a plan file.
 type file struct {
 	Name  string   `yaml:"name"`
-	Tasks string   `yaml:"tasks"`
+	Tasks []string `yaml:"tasks"`
 	Only  []string `yaml:"only"`
 	Draws struct {
 		First int `yaml:"first"`
@@ -78,7 +78,7 @@ const (
 	maxSettings = 1_000
 )
 
-// LoadPlan reads a plan file; the path of its task file is relative to its directory. The error is a *strictyaml.Error with
+// LoadPlan reads a plan file; the paths of its task files are relative to its directory. The error is a *strictyaml.Error with
 // every problem.
 func LoadPlan(path string) (*Plan, error) {
 	b, err := os.ReadFile(path)
@@ -89,8 +89,10 @@ func LoadPlan(path string) (*Plan, error) {
 	if len(problems) > 0 {
 		return nil, &strictyaml.Error{File: path, Problems: problems}
 	}
-	if !filepath.IsAbs(p.Tasks) {
-		p.Tasks = filepath.Join(filepath.Dir(path), p.Tasks)
+	for i, name := range p.Tasks {
+		if !filepath.IsAbs(name) {
+			p.Tasks[i] = filepath.Join(filepath.Dir(path), name)
+		}
 	}
 	return p, nil
 }
@@ -102,8 +104,8 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 	if f.Name == "" {
 		r.Problem("name", "is missing; the report needs a name")
 	}
-	if f.Tasks == "" {
-		r.Problem("tasks", "is missing; name the task file")
+	if len(f.Tasks) == 0 {
+		r.Problem("tasks", "is missing; name the task files")
 	}
 	if f.Draws.First < 0 || f.Draws.Count < 1 || f.Draws.Count > maxDraws {
 		r.Problem("draws", "begins at %d and has %d; want at least 0 and 1 to %d", f.Draws.First, f.Draws.Count, maxDraws)

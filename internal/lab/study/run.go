@@ -2,6 +2,7 @@ package study
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,7 +35,7 @@ type Progress interface {
 // Run makes the runs of a plan that the log at path lacks, and reports on all runs of the plan. When ctx ends, finished
 // runs stay in the log, and the next call continues. Without a path there is no log.
 func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report, error) {
-	file, err := taskfile.Load(p.Tasks)
+	file, err := taskfile.Load(p.Tasks...)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Dir(p.Tasks)
+	folder := filepath.Dir(p.Tasks[0])
 	load := p.Load
 	if load == nil {
 		load = experiment.LoadWeb
@@ -161,7 +162,7 @@ func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Tas
 	if o.Program, err = Digest(program); err != nil {
 		return nil, err
 	}
-	if o.Tasks, err = Digest(p.Tasks); err != nil {
+	if o.Tasks, err = Digest(p.Tasks...); err != nil {
 		return nil, err
 	}
 	for _, t := range tasks {
@@ -186,16 +187,18 @@ func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Tas
 	return o, nil
 }
 
-// Digest returns the SHA-256 of a file, in hexadecimal.
-func Digest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
+// Digest returns the SHA-256 of files one after the other, in hexadecimal.
+func Digest(paths ...string) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("read %s: %w", path, err)
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(h, f)
+		if err := cmp.Or(err, f.Close()); err != nil {
+			return "", fmt.Errorf("read %s: %w", path, err)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

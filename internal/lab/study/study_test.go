@@ -25,7 +25,7 @@ import (
 
 const planText = `
 name: tiny
-tasks: tasks.json
+tasks: [tasks.json]
 draws: {first: 0, count: 2}
 random_runs: 2
 rankers: [soft-focus, apprentice, apprentice-taught, random, oracle]
@@ -344,7 +344,7 @@ func TestPlansThatCannotFinish(t *testing.T) {
 	w := worldtest.Random(11, 80)
 	w.Seeds[1] = []string{w.Seeds[1][0], "http://elsewhere.test/"}
 	other := w.Write(t)
-	p.Draws, p.Tasks = []int{0, 1}, filepath.Join(other, "tasks.json")
+	p.Draws, p.Tasks = []int{0, 1}, []string{filepath.Join(other, "tasks.json")}
 	if _, err := Run(t.Context(), p, log, new(told)); err == nil || !strings.Contains(err.Error(), "draw 1: seed http://elsewhere.test/ is no page") {
 		t.Errorf("%v", err)
 	}
@@ -366,35 +366,35 @@ func TestPlan(t *testing.T) {
 	if want := "soft-focus|apprentice d_max=0|apprentice d_max=3|apprentice-taught d_max=0|apprentice-taught d_max=3|random|oracle"; strings.Join(names, "|") != want || p.DMax != 3 {
 		t.Errorf("%q, d_max %d", names, p.DMax)
 	}
-	if p, problems := parsePlan([]byte("name: x\ntasks: x\nrankers: [all]")); len(problems) > 0 || len(p.Variants) != len(experiment.Rankers) {
+	if p, problems := parsePlan([]byte("name: x\ntasks: [x]\nrankers: [all]")); len(problems) > 0 || len(p.Variants) != len(experiment.Rankers) {
 		t.Errorf("all rankers: %d variants, %v", len(p.Variants), problems)
 	}
-	rationed, problems := parsePlan([]byte("name: x\ntasks: x\nrankers: [context-graph-backlinks, context-graph]\nsettings: {ration: [.1, 1]}"))
+	rationed, problems := parsePlan([]byte("name: x\ntasks: [x]\nrankers: [context-graph-backlinks, context-graph]\nsettings: {ration: [.1, 1]}"))
 	if len(problems) > 0 || len(rationed.Variants) != 3 || rationed.Variants[1].Name != "context-graph-backlinks ration=1" ||
 		settingsOf(&rationed.Variants[1]) != `{"learning":{"d_max":5,"pairs":"PAIRS_BOTH"},"ration":1}` || rationed.Variants[2].Ration != 0 {
 		t.Errorf("rations: %+v, %v", rationed, problems)
 	}
 	for text, want := range map[string]string{
-		"name: x\ntasks: x\nrankers: [random]\ncritics: [magic]":                                               `critics: critic "magic" is neither "perfect" nor`,
-		"name: x\ntasks: x\nrankers: [random]\ncritics: [perfect, perfect]":                                    "critics: perfect is named twice",
-		"name: x\ntasks: x\nrankers: [random@perfect]":                                                         "ranker random reads no critic",
-		"name: x\ntasks: x\nrankers: [soft-focus@perfect]\ncritics: [bayes]":                                   "soft-focus@perfect names a critic, and so does critics",
-		"tasks: x\nrankers: [random]":                                                                          "name: is missing",
-		"name: x\nrankers: [random]":                                                                           "tasks: is missing",
-		"name: x\ntasks: x":                                                                                    "rankers: is missing; known: unfocused",
-		"name: x\ntasks: x\nrankers: [best]":                                                                   `no ranker "best"; known`,
-		"name: x\ntasks: x\nrankers: [random, random]":                                                         "random is named twice",
-		"name: x\ntasks: x\nrankers: [random]\ndraws: {count: 0}":                                              "draws: begins at 0 and has 0; want at least 0 and 1 to 10000",
-		"name: x\ntasks: x\nrankers: [random]\nsettings: {depth: [1]}":                                         "unknown field; known here: active, count, d_max",
-		"name: x\ntasks: x\nrankers: [random]\nsettings: {d_max: [101]}":                                       "holds 101; want 0 to 100",
-		"name: x\ntasks: x\nrankers: [random]\nsettings: {d_max: [1,1]}":                                       "holds 1 twice",
-		"name: x\ntasks: x\nrankers: [random]\nsettings: {smooth: [5]}":                                        "learning.smooth is 5",
-		"name: x\ntasks: x\nrankers: [random]\nsettings: {count: [no]}":                                        `"no" is not one of binary, normalised, raw`,
-		"name: x\ntasks: x\nrankers: [random]\nsettings: {pairs: [no]}":                                        `"no" is not one of both, forward`,
-		"name: x\ntasks: x\nrankers: [random]\nsettings: {refit_pages: [" + strings.Repeat("9, ", 1001) + "]}": "makes 1001 combinations",
-		"name: x\ntasks: x\nrankers: [context-graph-backlinks]\nsettings: {ration: [1.5]}":                     "1.5 is not above 0 and at most 1",
-		"name: x\ntasks: x\nrankers: [context-graph-backlinks]\nsettings: {ration: [.1,.1]}":                   "holds 0.1 twice",
-		"name: x\ntasks: x\nrankers: [random]\nrandom_runs: 0":                                                 "random_runs: is 0",
+		"name: x\ntasks: [x]\nrankers: [random]\ncritics: [magic]":                                               `critics: critic "magic" is neither "perfect" nor`,
+		"name: x\ntasks: [x]\nrankers: [random]\ncritics: [perfect, perfect]":                                    "critics: perfect is named twice",
+		"name: x\ntasks: [x]\nrankers: [random@perfect]":                                                         "ranker random reads no critic",
+		"name: x\ntasks: [x]\nrankers: [soft-focus@perfect]\ncritics: [bayes]":                                   "soft-focus@perfect names a critic, and so does critics",
+		"tasks: [x]\nrankers: [random]":                                                                          "name: is missing",
+		"name: x\nrankers: [random]":                                                                             "tasks: is missing",
+		"name: x\ntasks: [x]":                                                                                    "rankers: is missing; known: unfocused",
+		"name: x\ntasks: [x]\nrankers: [best]":                                                                   `no ranker "best"; known`,
+		"name: x\ntasks: [x]\nrankers: [random, random]":                                                         "random is named twice",
+		"name: x\ntasks: [x]\nrankers: [random]\ndraws: {count: 0}":                                              "draws: begins at 0 and has 0; want at least 0 and 1 to 10000",
+		"name: x\ntasks: [x]\nrankers: [random]\nsettings: {depth: [1]}":                                         "unknown field; known here: active, count, d_max",
+		"name: x\ntasks: [x]\nrankers: [random]\nsettings: {d_max: [101]}":                                       "holds 101; want 0 to 100",
+		"name: x\ntasks: [x]\nrankers: [random]\nsettings: {d_max: [1,1]}":                                       "holds 1 twice",
+		"name: x\ntasks: [x]\nrankers: [random]\nsettings: {smooth: [5]}":                                        "learning.smooth is 5",
+		"name: x\ntasks: [x]\nrankers: [random]\nsettings: {count: [no]}":                                        `"no" is not one of binary, normalised, raw`,
+		"name: x\ntasks: [x]\nrankers: [random]\nsettings: {pairs: [no]}":                                        `"no" is not one of both, forward`,
+		"name: x\ntasks: [x]\nrankers: [random]\nsettings: {refit_pages: [" + strings.Repeat("9, ", 1001) + "]}": "makes 1001 combinations",
+		"name: x\ntasks: [x]\nrankers: [context-graph-backlinks]\nsettings: {ration: [1.5]}":                     "1.5 is not above 0 and at most 1",
+		"name: x\ntasks: [x]\nrankers: [context-graph-backlinks]\nsettings: {ration: [.1,.1]}":                   "holds 0.1 twice",
+		"name: x\ntasks: [x]\nrankers: [random]\nrandom_runs: 0":                                                 "random_runs: is 0",
 	} {
 		_, problems := parsePlan([]byte(text))
 		var all []string

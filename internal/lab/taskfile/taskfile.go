@@ -164,9 +164,37 @@ type Task struct {
 // maxBudget bounds budgets, pages; measures take time and memory for each page.
 const maxBudget = 10_000_000
 
-// Load reads a task file (JSON, gzipped if its name ends in .gz). The webs are in the same directory. The error lists
-// every bad task.
-func Load(path string) (*File, error) {
+// Load reads task files (JSON, gzipped if its name ends in .gz) as one. The webs are in their directory, of which there is one. The error
+// lists every bad task of a file, and a critic or task that two of them have.
+func Load(paths ...string) (*File, error) {
+	all := &File{Critics: make(map[string]CriticSet)}
+	names := make(map[string]bool)
+	for _, path := range paths {
+		if filepath.Dir(path) != filepath.Dir(paths[0]) {
+			return nil, fmt.Errorf("task files %s and %s are in different folders; want the webs of all in one", paths[0], path)
+		}
+		f, err := load(path)
+		if err != nil {
+			return nil, err
+		}
+		for name, set := range f.Critics {
+			if _, twice := all.Critics[name]; twice {
+				return nil, fmt.Errorf("task file %s: another one has a critic %q", path, name)
+			}
+			all.Critics[name] = set
+		}
+		for _, t := range f.Tasks {
+			if names[t.Name] {
+				return nil, fmt.Errorf("task file %s: another one has a task %q", path, t.Name)
+			}
+			names[t.Name] = true
+		}
+		all.About, all.Tasks = f.About, append(all.Tasks, f.Tasks...)
+	}
+	return all, nil
+}
+
+func load(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the task file: %w", err)

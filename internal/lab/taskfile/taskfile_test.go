@@ -62,6 +62,36 @@ func TestLoadTasks(t *testing.T) {
 	}
 }
 
+// TestLoadSeveral: files of one folder are one file; a critic or a task that two of them have is an error, and so is another folder.
+func TestLoadSeveral(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	other := strings.NewReplacer(`"list"`, `"list 2"`, `"rest"`, `"rest 2"`).Replace(goodTasks)
+	first, second := write("a.json", goodTasks), write("b.json", strings.ReplaceAll(other, `"name": "w:`, `"name": "v:`))
+	f, err := Load(first, second)
+	if err != nil || len(f.Tasks) != 4 || len(f.Critics) != 4 || f.Tasks[2].Group() != "v" {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	for path, want := range map[string]string{
+		write("c.json", other):     `another one has a task "w:a/1"`,
+		write("d.json", goodTasks): "another one has a critic",
+		write("e/b.json", strings.ReplaceAll(other, `"name": "w:`, `"name": "v:`)): "different folders",
+	} {
+		if _, err := Load(first, path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 func TestBadTasks(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"budget": 2, "seeds": [["http://x.test/"], `, `"budget": 0, "seeds": [["http://x.test/"], `, `task 2 ("w:b/2"): budget is 0`},
