@@ -51,11 +51,14 @@ func TestTreeStaysSmall(t *testing.T) {
 	}
 }
 
+// checks are folders of programs that only tests, the build or comparisons with other programs run.
+var checks = []string{"internal/testkit", "internal/rules", "infra/explore", "infra/tools", "infra/oracles/dump", "schemas/generate"}
+
 // kindOf returns what a Go file belongs to.
 func kindOf(path string, content []byte) string {
 	dir := filepath.Dir(path)
 	switch {
-	case strings.HasSuffix(path, "_test.go"), strings.HasSuffix(dir, "test"), strings.Contains(dir, "test/"), isBelowAny(dir, []string{"internal/testkit", "internal/rules", "infra/explore", "infra/tools"}):
+	case strings.HasSuffix(path, "_test.go"), strings.HasSuffix(dir, "test"), strings.Contains(dir, "test/"), isBelowAny(dir, checks):
 		return "tests"
 	case bytes.HasPrefix(content, []byte("// Code generated ")):
 		return "generated"
