@@ -30,7 +30,7 @@ const (
 	CrawlState_CRAWL_STATE_RUNNING CrawlState = 1
 	// No request is dispatched; those in flight end.
 	CrawlState_CRAWL_STATE_PAUSED CrawlState = 2
-	// As paused, and fetch answers what it has not begun with OUTCOME_CANCELLED. Final.
+	// As paused, and fetch answers what it has not begun with OUTCOME_CANCELLED; the crawl has ended when nothing is in flight.
 	CrawlState_CRAWL_STATE_STOPPED CrawlState = 3
 	// It has ended, and its state, rows and objects are removed; its name stays taken. Final.
 	CrawlState_CRAWL_STATE_DELETED CrawlState = 4

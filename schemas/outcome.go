@@ -49,7 +49,7 @@ var Outcomes = map[Outcome]Consequence{
 	Outcome_OUTCOME_DEFERRED:               {Retry: true},
 	Outcome_OUTCOME_ROBOTS_DISALLOWED:      {Final: true},
 	Outcome_OUTCOME_REFUSED:                {Final: true},
-	Outcome_OUTCOME_CANCELLED:              {Final: true},
+	Outcome_OUTCOME_CANCELLED:              {Retry: true},
 	Outcome_OUTCOME_FAILED_FETCH:           {Request: true, Final: true},
 	Outcome_OUTCOME_FAILED_PARSE_DOM:       {Request: true, Final: true},
 	Outcome_OUTCOME_FAILED_CRITIC_SCORE:    {Request: true, Final: true},

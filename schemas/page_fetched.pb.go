@@ -47,7 +47,7 @@ const (
 	Outcome_OUTCOME_ROBOTS_DISALLOWED Outcome = 9
 	// Refused before connecting: private address, scheme, port or URL that must not be fetched.
 	Outcome_OUTCOME_REFUSED Outcome = 10
-	// The crawl was stopped before the request began.
+	// The crawl was stopped before the request began; it is made again if the crawl is resumed.
 	Outcome_OUTCOME_CANCELLED Outcome = 11
 	// fetch could not handle the record; it is in dead.letter.
 	Outcome_OUTCOME_FAILED_FETCH Outcome = 12

@@ -14,10 +14,9 @@ import (
 )
 
 // Configure sets the crawl's control record, after Open and at every change. A revision lower
-// than the last one is ignored, and so is any other state after CRAWL_STATE_STOPPED. A new
-// scope holds for links found from then on; new limits hold at once, and so do excludes; under other policies the best
-// entries and some thousand others are placed before Configure returns, and the rest by Rescore. Other
-// shadows change nothing but the shadow places in requests and leaps.
+// than the last one is ignored. A new scope holds for links found from then on; new limits hold at once, and so do excludes;
+// under other policies the best entries and some thousand others are placed before Configure returns, and the rest by Rescore.
+// Other shadows change nothing but the shadow places in requests and leaps.
 func (s *Shard) Configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) error {
 	if s.cfg.ctl != nil && ctl.GetRevision() < s.cfg.ctl.GetRevision() {
 		return nil
@@ -76,7 +75,7 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	s.prefetch.Forward = limits.forward
 	s.places.DMax, s.places.Families, s.places.Foreign = limits.dMax, limits.families, len(o.Rankers)+len(s.learners.byPolicy) > 0
 	s.SetMemory(o.Memory)
-	s.state.Counters.Stopped = s.state.Counters.Stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
+	s.state.Counters.Stopped = ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	s.arms.policyNames = s.arms.policyNames[:0]
 	for _, p := range policies {
 		n, err := s.state.NameNumber(p.Name())

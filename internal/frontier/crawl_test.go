@@ -487,8 +487,12 @@ func TestPauseAndStop(t *testing.T) {
 	s.apply(s.answer(onA("b"), schemas.Outcome_OUTCOME_CANCELLED))
 	s.ended(EndStopped)
 	s.ctl.Revision, s.ctl.State = 5, schemas.CrawlState_CRAWL_STATE_RUNNING
-	s.open() // stopped is final, also for the next owner
-	s.ended(EndStopped)
+	s.open()
+	s.want(s.dispatch(1))
+	s.now = s.now.Add(time.Hour)
+	s.want(s.dispatch(1), onA("b")) // resumed, with what was cancelled, after the pause of a deferral
+	s.deliver(onA("b"), 0, false)
+	s.want(s.dispatch(1), onA("c"))
 }
 
 func TestSyncWaitsForTheModelOfEachBoundary(t *testing.T) {

@@ -221,7 +221,7 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		n.checked, n.checkTo = 0, len(n.entries)
 	}
 	n.ctl, n.scope, n.options = ctl, sc, o
-	n.stopped = n.stopped || ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
+	n.stopped = ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	for _, p := range ctl.GetPolicies() {
 		if n.arms[p.GetName()] == nil && ctl.GetMixture() != nil {
 			n.arms[p.GetName()] = &policy.Arm{Alpha: 1, Beta: 1}
@@ -887,7 +887,7 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		n.host(e.url).dispatched--
 		n.unreachable(e, rec, now)
 		n.queue(e)
-	case outcome == schemas.Outcome_OUTCOME_DEFERRED, outcome == schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE:
+	case outcome == schemas.Outcome_OUTCOME_DEFERRED, outcome == schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE, outcome == schemas.Outcome_OUTCOME_CANCELLED:
 		n.host(e.url).dispatched--
 		at := notBefore
 		if at == 0 {

@@ -21,7 +21,7 @@ const (
 )
 
 // Finished reports whether the crawl has ended, and why. A crawl that ended goes on when seeds
-// are added or its budget is raised, unless it was stopped.
+// are added, its budget is raised, or it runs again after it was stopped.
 func (s *Shard) Finished() (reason string, ok bool) {
 	switch {
 	case s.cfg.ctl == nil || len(s.flights.byID) > 0:

@@ -53,7 +53,7 @@ func (b *Topics) Change(
 	case proto.Equal(changed.Control, from.ctl):
 		return x, nil
 	case from.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
-		return nil, refusef("crawl %q was stopped, which is for good", crawl)
+		return nil, refusef("crawl %q was stopped; resume it first (forager crawl resume)", crawl)
 	}
 	if err := b.settle(ctx, store, changed); err != nil {
 		return nil, err

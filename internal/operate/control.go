@@ -74,7 +74,7 @@ func (b *Topics) SetState(ctx context.Context, crawl string, seen uint64, state 
 	case Ended(st):
 		return nil, refusef("crawl %q has finished already: %s", crawl, st.GetEndReason())
 	case from.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED && state != from.ctl.GetState():
-		return nil, refusef("crawl %q is being stopped, which is for good (forager crawl watch %s)", crawl, crawl)
+		return nil, refuseStopping(crawl)
 	}
 	again := false // a newer control record lets a stage retry a crawl that it has parked
 	if state == schemas.CrawlState_CRAWL_STATE_RUNNING {
@@ -86,6 +86,11 @@ func (b *Topics) SetState(ctx context.Context, crawl string, seen uint64, state 
 		return from.ctl, nil
 	}
 	return b.revise(ctx, from, func(next *schemas.CrawlControl) { next.State = state })
+}
+
+// refuseStopping is the reason why a crawl that still has requests in flight after it was stopped is not changed.
+func refuseStopping(crawl string) error {
+	return refusef("crawl %q is being stopped: resume it (forager crawl resume %s) when nothing is in flight any more (forager crawl watch %s)", crawl, crawl, crawl)
 }
 
 // Refocus returns the change of the focus of a crawl, for Rejudge.

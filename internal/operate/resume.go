@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// Resumption is what a crawl that is paused or has finished is given, so that it continues.
+// Resumption is what a crawl that is paused, was stopped or has finished is given, so that it continues.
 type Resumption struct {
 	Crawl string
 	// Pages and Requests are new budgets, in all; 0 = as before.
@@ -56,9 +56,7 @@ func (c *Resumption) refuse(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) 
 	old, reason := ctl.GetBudget(), st.GetEndReason()
 	switch {
 	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED && !Ended(st):
-		return refusef("crawl %q is being stopped, which is for good (forager crawl watch %s)", c.Crawl, c.Crawl)
-	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
-		return refusef("crawl %q was stopped, which is for good; start another crawl (forager crawl start)", c.Crawl)
+		return refuseStopping(c.Crawl)
 	case c.Pages > 0 && c.Pages < old.GetPages():
 		return refusef("--pages %d is below the crawl's budget, %d: a budget is only raised", c.Pages, old.GetPages())
 	case c.Requests > 0 && c.Requests < old.GetRequests():

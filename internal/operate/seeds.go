@@ -37,7 +37,7 @@ func GoesOn(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) error {
 	crawl := ctl.GetCrawl()
 	switch {
 	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
-		return refusef("crawl %q was stopped, which is for good; start another crawl (forager crawl start)", crawl)
+		return refusef("crawl %q was stopped; give it the seeds when it is resumed (forager crawl resume)", crawl)
 	case Ended(st) && (st.GetEndReason() == frontier.EndPages || st.GetEndReason() == frontier.EndRequests):
 		return refusef("crawl %q has finished: %s; give it a larger budget with the seeds (forager crawl resume)", crawl, st.GetEndReason())
 	case Ended(st) && st.GetEndReason() != frontier.EndEmpty && st.GetEndReason() != frontier.EndStagnated && st.GetEndReason() != frontier.EndUnreachable:

@@ -227,7 +227,7 @@ func (x Explainer) ofCrawl(crawl string) *why.Decision {
 	case err != nil:
 		return nil
 	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
-		d.Reason, d.Change = "the crawl was stopped", "nothing: start another crawl"
+		d.Reason, d.Change = "the crawl was stopped", "forager crawl resume"
 	case Ended(st):
 		d.Reason, d.Change = "the crawl has finished: "+st.GetEndReason(), "forager crawl resume with a larger budget (--pages, --requests), further seeds, or --retry-failed"
 	case st.GetDiskNeeded() > 0:

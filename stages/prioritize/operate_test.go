@@ -149,11 +149,15 @@ func (s *simulation) operate() {
 	}
 }
 
-// changeState pauses a crawl, lets it go on or, rarely, stops it.
+// changeState pauses a crawl, lets it go on or, rarely, stops it; one that was stopped goes on when it has ended.
 func changeState(s *simulation, ctl *schemas.CrawlControl) bool {
 	switch roll := s.Rand.IntN(10); {
 	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
-		return false
+		if !s.audit.crawls[ctl.GetCrawl()].over || roll > 4 {
+			return false
+		}
+		ctl.State = schemas.CrawlState_CRAWL_STATE_RUNNING
+		s.audit.seen["resumed after: stopped"]++
 	case roll == 0:
 		ctl.State = schemas.CrawlState_CRAWL_STATE_STOPPED
 	case ctl.GetState() == schemas.CrawlState_CRAWL_STATE_PAUSED:
@@ -213,9 +217,10 @@ func (s *simulation) retryFailed(ctl *schemas.CrawlControl) bool {
 func (s *simulation) resume() (resumed bool) {
 	for _, ctl := range s.controls {
 		c := s.audit.crawls[ctl.GetCrawl()]
-		if ctl.GetState() != schemas.CrawlState_CRAWL_STATE_RUNNING || s.Rand.IntN(4) == 0 {
+		if state := ctl.GetState(); state == schemas.CrawlState_CRAWL_STATE_PAUSED || state == schemas.CrawlState_CRAWL_STATE_DELETED || s.Rand.IntN(4) == 0 {
 			continue
 		}
+		ctl.State = schemas.CrawlState_CRAWL_STATE_RUNNING
 		budget := proto.CloneOf(ctl.GetBudget())
 		if budget.Pages > 0 {
 			budget.Pages += uint64(s.Rand.IntN(10))

@@ -319,6 +319,7 @@ func (s *simulation) control(ctl *schemas.CrawlControl) {
 			ctl.Revision = other.GetRevision() + 1
 		}
 	}
+	s.down.stopped[ctl.GetCrawl()] = ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
 	value, err := proto.Marshal(ctl)
 	if err != nil {
 		panic(err)
@@ -635,7 +636,7 @@ func TestSimulation(t *testing.T) {
 		"owners that crashed", "owners that were superseded", "owners that began with nothing", "requests that are void",
 		"requests that came twice", "verdicts that came twice", "leaps that came twice",
 		"verdicts that cannot be decoded", "boundaries", "redirects", "deferrals", "second attempts", "replays", "models in use",
-		"network outages", "hosts that are down", "tries of what had failed", "resumed after: frontier empty",
+		"network outages", "hosts that are down", "tries of what had failed", "resumed after: frontier empty", "resumed after: stopped",
 		"ended: unreachable: only hosts that do not answer are left",
 		"ended: pages budget spent", "ended: requests budget spent", "ended: frontier empty",
 		"ended: stagnated: the gate let no link through", "ended: stopped", "operation: fixed field", "control records restored")

@@ -136,6 +136,8 @@ type downstream struct {
 	// away: the network is unreachable. down are hosts that cannot be connected to.
 	away bool
 	down map[string]bool
+	// stopped are crawls whose requests are mostly cancelled.
+	stopped map[string]bool
 }
 
 type pendingVerdict struct {
@@ -147,7 +149,7 @@ type pendingVerdict struct {
 
 func newDownstream(w *crashtest.World, web map[string]*simWeb) *downstream {
 	n := w.Partitions(schemas.TopicFetchRequested)
-	return &downstream{world: w, web: web, read: make([]int64, n), fences: make([]stream.Fence, n), answers: make(map[string]int), places: make(map[string]int64), down: make(map[string]bool)}
+	return &downstream{world: w, web: web, read: make([]int64, n), fences: make([]stream.Fence, n), answers: make(map[string]int), places: make(map[string]int64), down: make(map[string]bool), stopped: make(map[string]bool)}
 }
 
 // fetch reads some of one partition of the log.
@@ -234,7 +236,7 @@ func (d *downstream) answer() error {
 	return nil
 }
 
-// unreached is the verdict on a request for which no web server could be reached; nil if one can be.
+// unreached is the verdict on a request for which no web server was asked or could be reached; nil if one can be.
 func (d *downstream) unreached(v pendingVerdict) *schemas.LinkFound {
 	w := d.world
 	rec := &schemas.LinkFound{
@@ -242,6 +244,8 @@ func (d *downstream) unreached(v pendingVerdict) *schemas.LinkFound {
 		FetchedAt: w.Now.UnixMilli(), Detail: "connection refused",
 	}
 	switch {
+	case d.stopped[v.request.GetCrawl()] && w.Chance(.7):
+		rec.Outcome, rec.Detail = schemas.Outcome_OUTCOME_CANCELLED, "the crawl was stopped"
 	case d.away:
 		rec.Outcome = schemas.Outcome_OUTCOME_NETWORK_UNREACHABLE
 		rec.NotBefore = w.Now.Add(time.Duration(1+w.Rand.IntN(60)) * time.Second).UnixMilli()

@@ -13,6 +13,6 @@ type Command struct {
 	Ranker Ranker      `cmd:"" help:"Change the ranker of a crawl."`
 	Focus  crawlFocus  `cmd:"" help:"Mark topics of a running crawl good or bad, or change their weights."`
 	Critic crawlCritic `cmd:"" help:"Change the critic of a running crawl, or add one for comparison."`
-	Stop   crawlStop   `cmd:"" help:"Stop a crawl for good; requests in flight end."`
+	Stop   crawlStop   `cmd:"" help:"Stop a crawl; requests that have begun end."`
 	Delete crawlDelete `cmd:"" help:"Delete a finished crawl: its pages, rows, models and state."`
 }

@@ -21,9 +21,9 @@ type crawlResume struct {
 }
 
 func (c *crawlResume) Help() string {
-	return `A paused crawl goes on where it was. A crawl that has finished goes on when it is given what it lacks: a larger
-budget, further seeds, or another try of what failed. It keeps its frontier and what it has learned, as long as the
-state of prioritize or the topics exist. A crawl that was stopped or deleted does not go on.
+	return `A crawl that is paused or was stopped goes on where it was. A crawl that has finished goes on when it is given what it
+lacks: a larger budget, further seeds, or another try of what failed. It keeps its frontier and what it has learned, as
+long as the state of prioritize or the topics exist. A crawl that was deleted does not go on.
 
   forager crawl resume chemistry
   forager crawl resume chemistry --pages 20000

@@ -14,8 +14,8 @@ type crawlStop struct {
 }
 
 func (c *crawlStop) Help() string {
-	return `A stopped crawl has finished for good: it cannot be resumed, as one that is paused, or has finished by itself, can. Its
-pages stay.`
+	return `A stopped crawl has finished: requests that fetch has not begun go back to the frontier, while those of a paused one
+are still made. Its pages and its frontier stay, and forager crawl resume lets it go on.`
 }
 
 func (c *crawlStop) Run(s *cli.Session) error {

@@ -93,12 +93,17 @@ func (r *rig) threeShards(t *testing.T, g *demo.Ground) {
 	r.mustRun(append([]string{"crawl", "seeds", "three"}, more...)...)
 	r.mustRun("crawl", "resume", "three")
 	r.until("three", "going on", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > at.GetPages()+40 })
-	r.mustRun("crawl", "stop", "three")
-	st := r.until("three", "finished", time.Minute, finished)
-	if st.GetEndReason() != "stopped" || st.GetInFlight() != 0 {
-		t.Errorf("stopped: %v", st)
+	for range 2 {
+		r.mustRun("crawl", "stop", "three")
+		st := r.until("three", "finished", time.Minute, finished)
+		if st.GetEndReason() != "stopped" || st.GetInFlight() != 0 || st.GetQueued() == 0 {
+			t.Errorf("stopped: %v", st)
+		}
+		r.verified("three")
+		r.mustRun("crawl", "resume", "three")
+		r.until("three", "going on after it was stopped", time.Minute, func(now *schemas.CrawlStatus) bool { return now.GetPages() > st.GetPages()+40 })
 	}
-	r.verified("three")
+	r.mustRun("crawl", "stop", "three")
 	r.mustRun("crawl", "delete", "three")
 	r.books.Mu.Lock()
 	defer r.books.Mu.Unlock()

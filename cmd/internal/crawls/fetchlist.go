@@ -82,7 +82,7 @@ func FetchList(s *cli.Session, cfg *pipeline.Config, b *cli.Topics, urls []strin
 	if ctl, err := b.Control(f.Crawl); err != nil {
 		return nil, err
 	} else if ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED {
-		return nil, fmt.Errorf("crawl %s, which fetched the URLs, was stopped after %d of %d pages; --again starts from the beginning", f.Crawl, x.Pages, len(urls))
+		return nil, fmt.Errorf("crawl %s, which fetched the URLs, was stopped after %d of %d pages; forager crawl resume %s goes on with it, --again starts from the beginning", f.Crawl, x.Pages, len(urls), f.Crawl)
 	}
 	return f, nil
 }

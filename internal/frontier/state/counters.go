@@ -33,7 +33,7 @@ type Counters struct {
 	Outside uint64
 	// StartedAt is when the first request was dispatched, Unix milliseconds.
 	StartedAt int64
-	// Stopped: the crawl was stopped, which is final.
+	// Stopped: the crawl was stopped, and not resumed since.
 	Stopped bool
 	// Boundary is the last boundary sent, answered the newest model set, in pages.
 	Boundary, Answered uint64

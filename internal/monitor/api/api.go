@@ -237,7 +237,7 @@ func changes(a huma.API, s *view.Source) {
 		})
 	}
 	plain("pause", "Pause a crawl; requests in flight end", s.Pause)
-	plain("stop", "Stop a crawl for good", s.Stop)
+	plain("stop", "Stop a crawl", s.Stop)
 	with(a, s, "resume", "Continue a crawl, with a larger budget, seeds or further tries", s.Resume)
 	with(a, s, "ranker", "Change the rankers", s.Rank)
 	with(a, s, "focus", "Mark topics good or bad, or change their weights", s.Focus)

@@ -70,7 +70,7 @@ func (s *Source) Pause(ctx context.Context, crawl string, seen uint64) error {
 	return err
 }
 
-// Stop ends a crawl for good.
+// Stop ends a crawl; Resume lets it continue.
 func (s *Source) Stop(ctx context.Context, crawl string, seen uint64) error {
 	_, err := s.Topics.SetState(ctx, crawl, seen, schemas.CrawlState_CRAWL_STATE_STOPPED)
 	return err
