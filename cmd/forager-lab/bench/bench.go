@@ -24,6 +24,7 @@ import (
 	"forager/cmd/internal/models"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/baseline"
+	"forager/internal/measure/sizing"
 	"forager/internal/platform/freeport"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -63,8 +64,8 @@ full speed, and idle with one request under way. Memory is the largest resident 
   forager-lab bench --web webkb.warc.gz --rankers soft-focus --crawls webkb-404`
 }
 
-// benchRun is one crawl of the bench in bench.json.
-type benchRun struct {
+// Run is one crawl of the bench in bench.json.
+type Run struct {
 	Web            string  `json:"web"`
 	Ranker         string  `json:"ranker"`
 	Pages          uint64  `json:"pages"`
@@ -81,6 +82,9 @@ type benchRun struct {
 	Floor        baseline.Figures   `json:"floor"`
 	// Ratio is Sum to the floor with html.Parse.
 	Ratio float64 `json:"ratio_to_floor"`
+	// Crawled is what docs/sizing.md computes from, Stored the bytes that the crawl has added.
+	Crawled sizing.Crawl     `json:"crawled"`
+	Stored  map[string]int64 `json:"stored"`
 	// Crawls of one web follow one another, so later peaks include earlier ones.
 	MemoryPeaks
 	EndReason string `json:"end_reason"`
@@ -88,9 +92,9 @@ type benchRun struct {
 
 // Report is the result of a bench.
 type Report struct {
-	Cores int        `json:"cores"`
-	Go    string     `json:"go"`
-	Runs  []benchRun `json:"runs"`
+	Cores int    `json:"cores"`
+	Go    string `json:"go"`
+	Runs  []Run  `json:"runs"`
 }
 
 // benchWeb is a web of the bench with its crawls; serve is the command line of its server.
@@ -181,7 +185,7 @@ func (c *Command) Run(s *cli.Session) error {
 }
 
 // crawl makes all crawls of one web.
-func (c *Command) crawl(s *cli.Session, w benchWeb) (runs []benchRun, err error) {
+func (c *Command) crawl(s *cli.Session, w benchWeb) (runs []Run, err error) {
 	out := filepath.Join(c.Out, w.name)
 	d := &demo.Demo{Flags: &demo.Flags{Out: out, Bin: c.Bin, Config: c.Config}, S: s}
 	if err := d.Clear(); err != nil {
@@ -295,7 +299,7 @@ func (b *bench) await(name, address string) error {
 const idlePages = 12
 
 // run makes one crawl, the same crawl with one request at a time, and the floor.
-func (b *bench) run(crawl benchCrawl, ranker, critic string) (*benchRun, error) {
+func (b *bench) run(crawl benchCrawl, ranker, critic string) (*Run, error) {
 	c, err := b.Control(crawl.name+"-"+ranker, ranker, critic, 0, "")
 	if err != nil {
 		return nil, err
@@ -305,18 +309,32 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*benchRun, error) 
 	if crawl.dead {
 		urls = nil
 	}
+	before, err := b.stored()
+	if err != nil {
+		return nil, err
+	}
 	stop := b.profile(c.GetCrawl())
 	m, err := b.Measure(&crawlfile.Crawl{Control: c, Seeds: b.Ground.Seeds, URLList: urls}, ranker)
 	stop()
 	if err != nil {
 		return nil, err
 	}
-	run := &benchRun{
+	run := &Run{
 		Web: crawl.name, Ranker: ranker, Pages: m.Pages, Requests: m.Requests, Seconds: m.Seconds, PagesPerSecond: m.PagesPerSecond,
 		LatencyMS: m.LatencyMS, LatencyP95MS: m.LatencyP95MS, CPUMSPerPage: m.CPUMSPerPage, EndReason: m.EndReason, MemoryPeaks: b.memoryPeaks(),
 	}
 	for _, x := range run.CPUMSPerPage {
 		run.Sum += x
+	}
+	if run.Stored, err = b.stored(); err != nil {
+		return nil, err
+	}
+	for name, bytes := range before {
+		run.Stored[name] -= bytes
+	}
+	var requested []string
+	if run.Crawled, requested, err = b.crawled(c.GetCrawl()); err != nil {
+		return nil, err
 	}
 	idle := proto.CloneOf(c)
 	idle.Crawl, idle.Window, idle.HostWindow, idle.Budget = c.GetCrawl()+"-idle", 1, 1, &schemas.Budget{Pages: idlePages}
@@ -325,10 +343,6 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*benchRun, error) 
 		return nil, err
 	}
 	run.IdleLatencyMS = m.LatencyMS
-	requested, err := b.fetched(c.GetCrawl())
-	if err != nil {
-		return nil, err
-	}
 	if err := onCores(b.command.Cores, func() error {
 		run.Floor, err = b.floor(requested)
 		return err
@@ -341,8 +355,8 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*benchRun, error) 
 	return run, nil
 }
 
-// fetched returns the URLs of a crawl's requests that got a response.
-func (b *bench) fetched(crawl string) ([]string, error) {
+// fetched returns the URLs of a crawl's requests that got a response, whose records it gives to each.
+func (b *bench) fetched(crawl string, each func(stream.Record) error) ([]string, error) {
 	var urls []string
 	n, err := b.Books.Client.Partitions(b.S, schemas.TopicPageFetched)
 	if err != nil {
@@ -356,6 +370,7 @@ func (b *bench) fetched(crawl string) ([]string, error) {
 		err = b.Books.Client.Read(b.S, schemas.TopicPageFetched, p, first, end, func(r stream.Record) error {
 			if r.Headers[schemas.HeaderCrawl] == crawl {
 				urls = append(urls, r.Headers[schemas.HeaderURL])
+				return each(r)
 			}
 			return nil
 		})

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -246,24 +244,4 @@ func goroutines(address string) (int, error) {
 		return 0, fmt.Errorf("metrics of %s: %w", address, err)
 	}
 	return 0, fmt.Errorf("metrics of %s name no go_goroutines", address)
-}
-
-// disk returns the size of the folders that grow.
-func (b *bench) disk() map[string]int64 {
-	sizes := make(map[string]int64)
-	for _, parent := range []string{"local", "state"} {
-		dir := filepath.Join(b.Config.Data, parent)
-		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() {
-				return nil // a folder that cannot be read was removed meanwhile
-			}
-			below, err := filepath.Rel(dir, path)
-			folder, _, isBelow := strings.Cut(below, "/")
-			if info, ierr := e.Info(); err == nil && ierr == nil && isBelow {
-				sizes[folder] += info.Size()
-			}
-			return nil
-		})
-	}
-	return sizes
 }

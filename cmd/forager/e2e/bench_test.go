@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,16 +58,37 @@ func benched(t *testing.T, args ...string) (string, *bench.Report) {
 	return out.String(), report
 }
 
+// foreseen compares what a crawl stored and requested with what docs/sizing.md computes of it, within a quarter. The archive is not
+// written yet; how large state is depends on when it was compacted.
+func foreseen(t *testing.T, x bench.Run) {
+	if x.Crawled.Pages != float64(x.Pages) || x.Crawled.Requests < float64(x.Requests) || x.Crawled.Requests > 1.25*float64(x.Requests) {
+		t.Errorf("%d pages and %d requests, for the sizes %+v", x.Pages, x.Requests, x.Crawled)
+	}
+	for _, prefix := range []string{"topic ", "s3 segments", "clickhouse"} {
+		var got, want float64
+		for name, bytes := range x.Crawled.Stored() {
+			if strings.HasPrefix(name, prefix) {
+				got, want = got+bytes, want+float64(x.Stored[name])
+			}
+		}
+		if t.Logf("%s: %.0f bytes, computed %.0f", prefix, want, got); got < 0.75*want || got > 1.25*want {
+			t.Errorf("%s: %.0f bytes are stored, and %.0f computed", prefix, want, got)
+		}
+	}
+}
+
 func TestBench(t *testing.T) {
-	out, report := benched(t, "--pages", "120", "--cores", "1")
+	const pages = 500
+	out, report := benched(t, "--pages", fmt.Sprint(pages), "--cores", "1")
 	if report.Cores != 1 || len(report.Runs) != 3 {
 		t.Fatalf("bench.json: %+v", report)
 	}
 	for i, ranker := range []string{"mixture", "soft-focus", "apprentice"} {
-		if x := report.Runs[i]; x.Ranker != ranker || x.Pages != 120 {
-			t.Errorf("run %d: %d pages with %s, want 120 with %s", i, x.Pages, x.Ranker, ranker)
+		if x := report.Runs[i]; x.Ranker != ranker || x.Pages != pages {
+			t.Errorf("run %d: %d pages with %s, want %d with %s", i, x.Pages, x.Ranker, pages, ranker)
 		}
 	}
+	foreseen(t, report.Runs[0])
 	for _, want := range []string{"1 processors", "CPU ms a page, prioritize", "floor: net/http + html.Parse", "peak MiB / memory_bytes, local", "loop idle"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in the table", want)

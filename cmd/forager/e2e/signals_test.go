@@ -99,6 +99,7 @@ var signals = map[string]signalled{
 	"supervise":        {brief: "hidden: up starts it; see TestASupervisorEndsWhenAnotherTakesOver"},
 	"complete":         {brief: "hidden: a shell waits for it"},
 	"completion":       {brief: "prints a text"},
+	"size":             {brief: "computes a few numbers"},
 	"config":           {brief: "reads the pipeline file only"},
 	"report show":      {asks: "c"},
 	"report hosts":     {asks: "c"},

@@ -23,6 +23,7 @@ type Commands struct {
 	cli.Globals
 
 	Doctor     deploy.DoctorCommand    `cmd:"" help:"Check the pipeline file and everything it points to."`
+	Size       deploy.SizeCommand      `cmd:"" help:"Compute machines, partitions and bytes for a number of pages a month."`
 	Conf       deploy.ConfigCommand    `cmd:"" name:"config" help:"Print the configuration in effect, with an explanation of each setting (--all)."`
 	Setup      deploy.SetupCommand     `cmd:"" help:"Create topics, bucket and tables; report what differs."`
 	Reload     deploy.ReloadCommand    `cmd:"" help:"Load ClickHouse's tables again from the topics."`

@@ -60,3 +60,12 @@ func (d *DB) CheckParts(ctx context.Context) (parts []BrokenPart, err error) {
 	}
 	return parts, nil
 }
+
+// Size returns the bytes of all tables on disk, without parts that have been merged into others.
+func Size(ctx context.Context, d *DB) (uint64, error) {
+	sizes, err := collect(ctx, d, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()", nil, func(row []any) uint64 { return row[0].(uint64) })
+	if err != nil || len(sizes) == 0 {
+		return 0, err
+	}
+	return sizes[0], nil
+}
