@@ -2,7 +2,9 @@ package main
 
 import (
 	"math/rand/v2"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"forager/internal/crawl/turns"
+	"forager/schemas"
 )
 
 // Whatever a host does, its pause is never shorter than that of its crawls and never longer by more than mostSlower; what is bad
@@ -123,6 +126,36 @@ func TestHostsSetThePace(t *testing.T) {
 			t.Errorf("the last gap is %v", last)
 		}
 	})
+}
+
+// Time-outs and latencies of requests on sockets lengthen the pauses behind them.
+func TestRequestsSetThePace(t *testing.T) {
+	const pause, timeout = 100 * time.Millisecond, 150 * time.Millisecond
+	b := newBed(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/hangs") {
+			<-r.Context().Done()
+			return
+		}
+		page(w, r)
+	})
+	b.cfg.Stages.Fetch.HeaderTimeout, b.cfg.Stages.Fetch.Concurrency = timeout, 1
+	b.run()
+	var requests []*schemas.FetchRequest
+	for _, path := range []string{"/hangs/0", "/hangs/1", "/2", "/3"} {
+		requests = append(requests, b.request("c", "http://a.test"+path, 1, pause))
+	}
+	b.send(requests...)
+	b.fetched(len(requests))
+	seen := b.seen("a.test")
+	seen = slices.DeleteFunc(seen, func(v visited) bool { return strings.HasSuffix(v.url, "/robots.txt") })
+	if len(seen) != len(requests) {
+		t.Fatalf("%d requests: %v", len(seen), seen)
+	}
+	for i, least := range []time.Duration{timeout + 2*pause, timeout + 3*pause, pause + pause*9/5} {
+		if gap := seen[i+1].begin.Sub(seen[i].begin); gap < least {
+			t.Errorf("request %d began %v after the one before, want %v at least", i+1, gap, least)
+		}
+	}
 }
 
 // A host that refuses lengthens the turns at its address: other hosts of it wait, too, and those of other addresses do not.
