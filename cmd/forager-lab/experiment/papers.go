@@ -120,7 +120,7 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 		return nil, err
 	}
 	prepare := func(leaves schemas.LeafMode) (map[*taskfile.Task]*experiment.Ground, error) {
-		return experiment.PrepareFrom(s, load, file, filepath.Dir(c.Tasks[0]), tasks, linkfeature.Settings{DMax: papers.Reach}, leaves)
+		return experiment.PrepareFrom(s, load, file, filepath.Dir(c.Tasks[0]), tasks, linkfeature.Settings{DMax: papers.Reach}, experiment.Parsing{Leaves: leaves})
 	}
 	grounds, err := prepare(schemas.LeafMode_LEAF_MODE_COMPACT)
 	if err != nil {

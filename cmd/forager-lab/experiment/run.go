@@ -89,6 +89,7 @@ func (c *experimentRun) Help() string {
   draws: {first: 0, count: 10}
   random_runs: 10                   # of rankers of random order, each draw
   critics: [bayes, logistic, positives-only, perfect, "errors 0.85/0.10"] # instead of those of the task file: see compare
+  blank: '(?s)<ol[^>]*class="breadcrumbs".*?</ol>' # of what matches in a page the texts between tags are removed, not the links
   rankers: [soft-focus, apprentice, apprentice-gated, random, oracle]
   settings: {d_max: [0, 2, 5]}      # every combination, with every ranker that learns; also switch_pages,
                                     # refit_pages, max_pairs, pairs, topics, learner, count, smooth, features, active;

@@ -8,11 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/classify/critic"
-	"forager/internal/classify/pulearning"
 	"forager/internal/classify/taxonomy"
 	"forager/internal/judging"
 	"forager/internal/lab/labelcritic"
@@ -72,17 +70,13 @@ func (c *crawling) guide(ctx context.Context, rec *schemas.LinkFound) error {
 	return nil
 }
 
-// PositivesOnly is the critic that learns from half of the examples of the focus, and takes up to 1,000 pages that do not count for
-// pages of unknown topic.
-const PositivesOnly, backgroundPages = "positives-only", 1000
-
-// KnowCritic returns an error if a name is none of a critic: a method of package critic, PositivesOnly, or one of package labelcritic.
+// KnowCritic returns an error if a name is none of a critic: a method of package critic, or one of package labelcritic.
 func KnowCritic(name string) error {
-	if slices.Contains(critic.Methods, critic.Method(name)) || name == PositivesOnly {
+	if slices.Contains(critic.Methods, critic.Method(name)) || name == labelcritic.PositivesOnly {
 		return nil
 	}
 	if _, err := labelcritic.Parse(name); err != nil {
-		return fmt.Errorf("%w, nor one of %s, %s", err, strings.Join(critic.MethodNames(), ", "), PositivesOnly)
+		return fmt.Errorf("%w, nor one of %s, %s", err, strings.Join(critic.MethodNames(), ", "), labelcritic.PositivesOnly)
 	}
 	return nil
 }
@@ -117,8 +111,14 @@ func (g *Ground) heed(ctx context.Context, name string) error {
 	switch {
 	case method == cmp.Or(g.set.Method, critic.Bayes):
 		return nil
-	case name == PositivesOnly:
-		by, err := fromPositives(ctx, g)
+	case name == labelcritic.PositivesOnly:
+		var others []string
+		for _, p := range g.notCounted() {
+			others = append(others, p.url)
+		}
+		by, err := labelcritic.FromPositives(ctx, g.task.FocusClass, g.set.Examples[g.task.FocusClass], others, func(url string) (*schemas.Page, error) {
+			return g.web.example(url).parsed()
+		})
 		if err != nil {
 			return err
 		}
@@ -157,43 +157,4 @@ func (g *Ground) judgeBy(by critic.Classifier, version string) error {
 	}
 	g.critic = judging.Critic{Classifier: by, Version: version, Weights: weights}
 	return nil
-}
-
-// fromPositives trains PositivesOnly.
-func fromPositives(ctx context.Context, g *Ground) (critic.Classifier, error) {
-	byHash := func(a, b string) int {
-		return cmp.Or(cmp.Compare(xxhash.Sum64String(a), xxhash.Sum64String(b)), cmp.Compare(a, b))
-	}
-	pages, likes := g.notCounted(), slices.SortedFunc(slices.Values(g.set.Examples[g.task.FocusClass]), byHash)
-	slices.SortFunc(pages, func(a, b *page) int { return byHash(a.url, b.url) })
-	e := new(pulearning.Examples)
-	for _, raw := range likes[:(len(likes)+1)/2] {
-		d, err := document(g.web.example(raw))
-		if err != nil {
-			return nil, err
-		}
-		e.Liked = append(e.Liked, d)
-	}
-	for _, p := range pages[:min(backgroundPages, len(pages))] {
-		d, err := document(p)
-		if err != nil {
-			return nil, err
-		}
-		e.Background = append(e.Background, d)
-	}
-	by, _, err := pulearning.Train(ctx, g.task.FocusClass, e, nil)
-	return by, err
-}
-
-// document returns a page as package pulearning counts it.
-func document(p *page) (pulearning.Document, error) {
-	parsed, err := p.parsed()
-	if err != nil {
-		return pulearning.Document{}, err
-	}
-	words := make([]string, 0, len(parsed.GetTokens()))
-	for _, t := range parsed.GetTokens() {
-		words = append(words, parsed.GetTerms()[t])
-	}
-	return pulearning.Read(p.url, strings.Join(words, " ")), nil
 }

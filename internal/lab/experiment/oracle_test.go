@@ -157,7 +157,7 @@ func TestCriticsByLabels(t *testing.T) {
 	g := ground(t, worldtest.Random(9, 150))
 	for _, ranker := range []string{Baseline, "link-value", "mixture"} {
 		var order [][]string
-		for _, name := range []string{"perfect", "errors 1/0", "errors 0.8/0.2", "logistic", PositivesOnly} {
+		for _, name := range []string{"perfect", "errors 1/0", "errors 0.8/0.2", "logistic", "positives-only"} {
 			under, err := g.Under(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)

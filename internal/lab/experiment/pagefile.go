@@ -15,6 +15,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
@@ -27,8 +28,17 @@ import (
 	"forager/schemas"
 )
 
+// Parsing is how the pages of a web are parsed.
+type Parsing struct {
+	Leaves schemas.LeafMode
+	// Blank is a regular expression: of what it matches in a body the texts between tags are removed, and links are kept; "" = nothing.
+	Blank string
+}
+
+var betweenTags = regexp.MustCompile(`>[^<>]*<`)
+
 // Loader opens a web: LoadWeb, or Cache.Load.
-type Loader func(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, error)
+type Loader func(ctx context.Context, path string, by Parsing) (*Web, error)
 
 // Cache is a directory of parsed webs, one page file for each web and numbering of leaves, so that a web is parsed once. A
 // file is valid for one WARC file, byte for byte, and for the program that wrote it, as another program may parse
@@ -63,9 +73,9 @@ const (
 var errStale = errors.New("of another program")
 
 // Load is LoadWeb with the page file of the cache, which it writes if it is missing, damaged or stale.
-func (c *Cache) Load(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, error) {
+func (c *Cache) Load(ctx context.Context, path string, by Parsing) (*Web, error) {
 	begun := time.Now()
-	key, name, err := c.names(path, leaves)
+	key, name, err := c.names(path, by)
 	if err != nil {
 		return nil, fmt.Errorf("read the web %s: %w", path, err)
 	}
@@ -77,9 +87,9 @@ func (c *Cache) Load(ctx context.Context, path string, leaves schemas.LeafMode) 
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errStale) {
 			opened.Damage = fmt.Errorf("%s: %w", name, err)
 		}
-		if pages, err = c.parse(ctx, path, leaves, name, key); errors.Is(err, errUnkept) {
+		if pages, err = c.parse(ctx, path, by, name, key); errors.Is(err, errUnkept) {
 			opened.Unkept = err
-			pages, err = parseAside(ctx, path, leaves)
+			pages, err = parseAside(ctx, path, by)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the web %s: %w", path, err)
@@ -94,7 +104,7 @@ func (c *Cache) Load(ctx context.Context, path string, leaves schemas.LeafMode) 
 }
 
 // names returns the key that a file must have, and its name.
-func (c *Cache) names(path string, leaves schemas.LeafMode) (key [sha256.Size]byte, name string, err error) {
+func (c *Cache) names(path string, by Parsing) (key [sha256.Size]byte, name string, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return key, "", fmt.Errorf("find this program: %w", err)
@@ -111,9 +121,9 @@ func (c *Cache) names(path string, leaves schemas.LeafMode) (key [sha256.Size]by
 			web = sum.Sum(nil)
 		}
 	}
-	fmt.Fprintf(all, "%s%d", pageFileMagic, leaves)
+	fmt.Fprintf(all, "%s%d%s", pageFileMagic, by.Leaves, by.Blank)
 	all.Sum(key[:0])
-	return key, filepath.Join(c.Folder, fmt.Sprintf("%s-%d.web", hex.EncodeToString(web[:12]), leaves)), nil
+	return key, filepath.Join(c.Folder, fmt.Sprintf("%s-%d-%x.web", hex.EncodeToString(web[:12]), by.Leaves, by.Blank[:min(16, len(by.Blank))])), nil
 }
 
 func copyFile(to io.Writer, path string) error {
@@ -130,7 +140,7 @@ func copyFile(to io.Writer, path string) error {
 var errUnkept = errors.New("not kept")
 
 // parse parses a web into a file of the cache, which appears complete or not at all.
-func (c *Cache) parse(ctx context.Context, path string, leaves schemas.LeafMode, name string, key [sha256.Size]byte) (_ *pageFile, err error) {
+func (c *Cache) parse(ctx context.Context, path string, by Parsing, name string, key [sha256.Size]byte) (_ *pageFile, err error) {
 	unkept := func(err error) error {
 		if err == nil {
 			return nil
@@ -156,7 +166,7 @@ func (c *Cache) parse(ctx context.Context, path string, leaves schemas.LeafMode,
 		}
 	}()
 	w := newPageWriter(f, key)
-	if err := w.parse(ctx, path, leaves); err != nil {
+	if err := w.parse(ctx, path, by); err != nil {
 		return nil, err
 	}
 	if err := unkept(errors.Join(w.end(), f.Sync())); err != nil {
@@ -169,7 +179,7 @@ func (c *Cache) parse(ctx context.Context, path string, leaves schemas.LeafMode,
 }
 
 // parseAside parses a web into an unlinked file, which is deleted when the process ends.
-func parseAside(ctx context.Context, path string, leaves schemas.LeafMode) (*pageFile, error) {
+func parseAside(ctx context.Context, path string, by Parsing) (*pageFile, error) {
 	f, err := os.CreateTemp("", "forager-web-*")
 	if err != nil {
 		return nil, err
@@ -179,7 +189,7 @@ func parseAside(ctx context.Context, path string, leaves schemas.LeafMode) (*pag
 		return nil, err
 	}
 	w := newPageWriter(f, [sha256.Size]byte{})
-	if err := errors.Join(w.parse(ctx, path, leaves), w.end()); err != nil {
+	if err := errors.Join(w.parse(ctx, path, by), w.end()); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
@@ -226,13 +236,17 @@ func (w *pageWriter) write(b []byte) {
 }
 
 // parse adds the pages of a WARC file, as many at once as there are processors.
-func (w *pageWriter) parse(ctx context.Context, path string, leaves schemas.LeafMode) error {
+func (w *pageWriter) parse(ctx context.Context, path string, by Parsing) error {
 	archive, err := webarchive.Open(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer archive.Close()
-	settings := dom.Settings{Leaves: leaves, TagPaths: true, Tree: true}
+	settings := dom.Settings{Leaves: by.Leaves, TagPaths: true, Tree: true}
+	blank, err := regexp.Compile(by.Blank)
+	if err != nil {
+		return fmt.Errorf("what is to be blanked: %w", err)
+	}
 	for urls := range slices.Chunk(archive.URLs(), parsedAtOnce) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -241,6 +255,9 @@ func (w *pageWriter) parse(ctx context.Context, path string, leaves schemas.Leaf
 		each(len(urls), func(i int) {
 			stored, _, err := archive.Lookup(urls[i])
 			if err == nil {
+				if by.Blank != "" {
+					stored.Body = blank.ReplaceAllFunc(stored.Body, func(part []byte) []byte { return betweenTags.ReplaceAll(part, []byte("> <")) })
+				}
 				pages[i], bodies[i], err = newPage(stored, settings)
 			}
 			errs[i] = err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,11 +44,11 @@ func newCached(t *testing.T) *cached {
 // load brings the web, which is the one that LoadWeb brings.
 func (c *cached) load() *cached {
 	c.t.Helper()
-	got, err := c.Load(c.t.Context(), c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
+	got, err := c.Load(c.t.Context(), c.web, Parsing{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	want, err := LoadWeb(c.t.Context(), c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
+	want, err := LoadWeb(c.t.Context(), c.web, Parsing{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestTheCacheHasTheSameWeb(t *testing.T) {
 		t.Errorf("other labels: %+v", c.said)
 	}
 	// Another numbering of leaves has a file of its own.
-	if _, err := c.Load(c.t.Context(), c.web, schemas.LeafMode_LEAF_MODE_PAPER); err != nil || c.said.Cached {
+	if _, err := c.Load(c.t.Context(), c.web, Parsing{Leaves: schemas.LeafMode_LEAF_MODE_PAPER}); err != nil || c.said.Cached {
 		t.Errorf("other leaves: %v, %+v", err, c.said)
 	}
 }
@@ -222,7 +223,7 @@ func TestAnEarlyEndLeavesNoPageFile(t *testing.T) {
 		}
 		cancel()
 	}))
-	if _, err := c.Load(ctx, c.web, schemas.LeafMode_LEAF_MODE_COMPACT); !errors.Is(err, context.Canceled) || len(parts()) > 0 {
+	if _, err := c.Load(ctx, c.web, Parsing{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT}); !errors.Is(err, context.Canceled) || len(parts()) > 0 {
 		t.Errorf("%v; left is %q", err, parts())
 	}
 
@@ -232,7 +233,7 @@ func TestAnEarlyEndLeavesNoPageFile(t *testing.T) {
 		gone <- parts()
 	}))
 	go func() { // it never ends: the process would
-		_, err := c.Load(ctx, c.web, schemas.LeafMode_LEAF_MODE_COMPACT)
+		_, err := c.Load(ctx, c.web, Parsing{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT})
 		loaded <- err
 	}()
 	select {
@@ -242,5 +243,38 @@ func TestAnEarlyEndLeavesNoPageFile(t *testing.T) {
 		}
 	case err := <-loaded:
 		t.Errorf("the web was read: %v", err)
+	}
+}
+
+// TestBlank: the texts of what matches are gone and all else is there, links included; the cache keeps the two webs apart.
+func TestBlank(t *testing.T) {
+	w := &worldtest.World{Critic: map[string][]string{"good": {"http://one.test/"}}, Seeds: [][]string{{"http://one.test/"}}, Budget: 1}
+	w.Page("http://one.test/", "good/one", `<title>title</title><ol class="breadcrumbs"><li>crumb <a href="/svg">svg</a></ol><p>text <a href="/b">more</a></p>`)
+	path := filepath.Join(w.Write(t), "web.warc.gz")
+	cache := &Cache{Folder: t.TempDir()}
+	for range 2 { // parsed, and read from the cache
+		for blank, want := range map[string]string{"": "title crumb svg text more", `(?s)<ol class="breadcrumbs">.*?</ol>`: "title text more"} {
+			for _, load := range []Loader{LoadWeb, cache.Load} {
+				web, err := load(t.Context(), path, Parsing{schemas.LeafMode_LEAF_MODE_COMPACT, blank})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := web.pages["http://one.test/"].text()
+				var words, links []string
+				for _, token := range p.GetTokens() {
+					words = append(words, p.GetTerms()[token])
+				}
+				for _, l := range p.GetLinks() {
+					links = append(links, l.GetUrl())
+				}
+				if got := strings.TrimSpace(p.GetTitle() + " " + strings.Join(words, " ")); !strings.HasSuffix(got, strings.TrimPrefix(want, "title ")) || strings.Contains(got, "crumb") != (blank == "") ||
+					strings.Join(links, " ") != "http://one.test/svg http://one.test/b" {
+					t.Errorf("without %q: %q, links %v", blank, got, links)
+				}
+			}
+		}
+	}
+	if _, err := LoadWeb(t.Context(), path, Parsing{Blank: "("}); err == nil || !strings.Contains(err.Error(), "blanked") {
+		t.Errorf("no regular expression: %v", err)
 	}
 }

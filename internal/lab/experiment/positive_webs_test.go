@@ -17,6 +17,7 @@ import (
 	"forager/internal/classify/pulearning"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
+	"forager/internal/lab/labelcritic"
 	"forager/internal/lab/taskfile"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
@@ -95,7 +96,7 @@ func (g *Ground) heedAs(t testing.TB, by critic.Classifier) {
 }
 
 func read(t testing.TB, web *Web, p *page) pulearning.Document {
-	d, err := document(p)
+	d, err := labelcritic.Document(p.parsed())
 	if err != nil {
 		t.Fatal(err)
 	}

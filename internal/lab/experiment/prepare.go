@@ -17,16 +17,16 @@ import (
 // Prepare loads the webs of the tasks from a directory and trains their critics: the result is the grounds on which crawls
 // are run. Each web is read once.
 func Prepare(ctx context.Context, f *taskfile.File, dir string, tasks []*taskfile.Task, settings linkfeature.Settings) (map[*taskfile.Task]*Ground, error) {
-	return PrepareFrom(ctx, LoadWeb, f, dir, tasks, settings, schemas.LeafMode_LEAF_MODE_COMPACT)
+	return PrepareFrom(ctx, LoadWeb, f, dir, tasks, settings, Parsing{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT})
 }
 
-// PrepareFrom is Prepare with webs from load, their leaves numbered in one way.
-func PrepareFrom(ctx context.Context, load Loader, f *taskfile.File, dir string, tasks []*taskfile.Task, settings linkfeature.Settings, leaves schemas.LeafMode) (map[*taskfile.Task]*Ground, error) {
+// PrepareFrom is Prepare with webs from load.
+func PrepareFrom(ctx context.Context, load Loader, f *taskfile.File, dir string, tasks []*taskfile.Task, settings linkfeature.Settings, by Parsing) (map[*taskfile.Task]*Ground, error) {
 	webs := make(map[string]*Web)
 	models := make(map[string]*critic.Model)
 	for _, t := range tasks {
 		if webs[t.Warc] == nil {
-			w, err := load(ctx, filepath.Join(dir, t.Warc), leaves)
+			w, err := load(ctx, filepath.Join(dir, t.Warc), by)
 			if err != nil {
 				return nil, err
 			}

@@ -96,8 +96,8 @@ func (p *page) links() ([]*schemas.Link, error) {
 // LoadWeb reads a WARC file and its labels (NAME.labels.tsv next to NAME.warc.gz) and parses the pages concurrently into an
 // unlinked file. Package webarchive resolves which record is at which URL, as for the proxy that serves the same file;
 // damaged records are missing.
-func LoadWeb(ctx context.Context, path string, leaves schemas.LeafMode) (*Web, error) {
-	p, err := parseAside(ctx, path, leaves)
+func LoadWeb(ctx context.Context, path string, by Parsing) (*Web, error) {
+	p, err := parseAside(ctx, path, by)
 	if err != nil {
 		return nil, fmt.Errorf("read the web %s: %w", path, err)
 	}

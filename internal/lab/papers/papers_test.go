@@ -36,7 +36,7 @@ func tiny(t testing.TB, seed uint64) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaves, err := experiment.PrepareFrom(t.Context(), experiment.LoadWeb, file, dir, tasks, linkfeature.Settings{DMax: Reach}, schemas.LeafMode_LEAF_MODE_PAPER)
+	leaves, err := experiment.PrepareFrom(t.Context(), experiment.LoadWeb, file, dir, tasks, linkfeature.Settings{DMax: Reach}, experiment.Parsing{Leaves: schemas.LeafMode_LEAF_MODE_PAPER})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,8 @@ type Origin struct {
 	// Program is the SHA-256 of the program that made the runs, Tasks that of the task file.
 	Program string `json:"program"`
 	Tasks   string `json:"tasks"`
+	// Blank is that of experiment.Parsing.
+	Blank string `json:"blank,omitempty"`
 	// Webs and Critics are digests by name: of the web's file, and of the critic.
 	Webs    map[string]string `json:"webs"`
 	Critics map[string]string `json:"critics"`
@@ -120,6 +122,8 @@ func (l *Log) sameOrigin(text []byte, want Origin) error {
 		return differ("build of the program")
 	case have.Tasks != want.Tasks:
 		return differ("task file")
+	case have.Blank != want.Blank:
+		return differ("setting of blank")
 	}
 	for kind, maps := range map[string][2]map[string]string{"web": {have.Webs, want.Webs}, "critic": {have.Critics, want.Critics}} {
 		for k, digest := range maps[1] {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,6 +36,8 @@ type Plan struct {
 	Variants []experiment.Variant
 	// DMax is the largest DOM offset of a variant.
 	DMax int
+	// Blank is that of experiment.Parsing.
+	Blank string
 	// Load opens webs; nil = they are parsed.
 	Load experiment.Loader
 }
@@ -52,6 +55,7 @@ type file struct {
 	Starts     []string `yaml:"starts"`
 	// Critics: every ranker that reads one is run under each; none = those of the task file.
 	Critics []string `yaml:"critics"`
+	Blank   string   `yaml:"blank"`
 	Rankers []string `yaml:"rankers"`
 	// Settings: every combination of the values is run with every ranker that learns.
 	Settings struct {
@@ -138,12 +142,15 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 			r.Problem("rankers", "%s is named twice", name)
 		}
 	}
+	if _, err := regexp.Compile(f.Blank); err != nil {
+		r.Problem("blank", "%v", err)
+	}
 	for i, way := range f.Starts {
 		if !slices.Contains(experiment.Starts, way) || slices.Contains(f.Starts[:i], way) {
 			r.Problem("starts", "%s is not known or named twice; known: %s", way, strings.Join(experiment.Starts, ", "))
 		}
 	}
-	p := &Plan{Starts: f.Starts, Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns}
+	p := &Plan{Starts: f.Starts, Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns, Blank: f.Blank}
 	for d := range f.Draws.Count {
 		p.Draws = append(p.Draws, f.Draws.First+d)
 	}

@@ -48,7 +48,7 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	if load == nil {
 		load = experiment.LoadWeb
 	}
-	grounds, err := experiment.PrepareFrom(ctx, load, file, folder, tasks, linkfeature.Settings{DMax: p.DMax}, schemas.LeafMode_LEAF_MODE_COMPACT)
+	grounds, err := experiment.PrepareFrom(ctx, load, file, folder, tasks, linkfeature.Settings{DMax: p.DMax}, experiment.Parsing{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT, Blank: p.Blank})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func finishes(p *Plan, tasks []*taskfile.Task, grounds map[*taskfile.Task]*exper
 }
 
 func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Task, grounds map[*taskfile.Task]*experiment.Ground) (*Origin, error) {
-	o := &Origin{Version: logVersion, Study: p.Name, Webs: make(map[string]string), Critics: make(map[string]string)}
+	o := &Origin{Version: logVersion, Study: p.Name, Blank: p.Blank, Webs: make(map[string]string), Critics: make(map[string]string)}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
