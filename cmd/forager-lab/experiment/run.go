@@ -88,9 +88,10 @@ func (c *experimentRun) Help() string {
   only: ["webkb-uni:*"]
   draws: {first: 0, count: 10}
   random_runs: 10                   # of rankers of random order, each draw
-  critics: [bayes, logistic, positives-only, perfect, "errors 0.85/0.10"] # instead of those of the task file: see compare
+  critics: [bayes, logistic, positives-only, perfect, "errors 0.85/0.10"] # instead of those of the task file: see bench
   blank: '(?s)<ol[^>]*class="breadcrumbs".*?</ol>' # of what matches in a page the texts between tags are removed, not the links
-  rankers: [soft-focus, apprentice, apprentice-gated, random, oracle]
+  services: {mine: {url: "http://127.0.0.1:8080/", access: seeds}} # a ranker over HTTP: see bench
+  rankers: [mine, soft-focus, apprentice, apprentice-gated, random, oracle]
   settings: {d_max: [0, 2, 5]}      # every combination, with every ranker that learns; also switch_pages,
                                     # refit_pages, max_pairs, pairs, topics, learner, count, smooth, features, active;
                                     # ration, with every ranker that asks for backlinks: queries as a share of the budget
@@ -103,7 +104,7 @@ runs.csv and runs.parquet (a row a run, with digests of web, critic, tasks and p
 The same plan gives the same files. Webs are parsed once and kept (--cache). The last lines are the CPU time of the runs of each
 ranker, and the peak of memory.
 
-Rankers: those of "forager-lab experiment compare", or all.`
+Rankers: those of "forager-lab experiment bench", or all.`
 }
 
 func (c *experimentRun) Run(s *cli.Session) error {
@@ -120,20 +121,40 @@ func (c *experimentRun) Run(s *cli.Session) error {
 	if c.Draws > 0 {
 		plan.Draws = plan.Draws[:c.Draws]
 	}
-	if err := os.MkdirAll(c.Out, 0o755); err != nil {
-		return fmt.Errorf("make the folder of results: %w", err)
+	return c.run(s, plan, c.Out)
+}
+
+// run runs a plan with webs from the cache, writes its files into a folder unless that is "", and prints the tables.
+func (c *webCache) run(s *cli.Session, plan *study.Plan, out string) (err error) {
+	if plan.Load, err = c.loader(s.Stderr); err != nil {
+		return err
 	}
-	rep, err := c.study(s, plan, filepath.Join(c.Out, StudyLog))
+	log := ""
+	if out != "" {
+		if err := os.MkdirAll(out, 0o755); err != nil {
+			return fmt.Errorf("make the folder of results: %w", err)
+		}
+		log = filepath.Join(out, StudyLog)
+	}
+	ctx, task, end := progress.StartTask(s, "runs")
+	defer end()
+	told := &studyProgress{to: s.Stderr, task: task}
+	rep, err := study.Run(ctx, plan, log, told)
 	if err != nil {
 		return err
 	}
+	end()
+	told.cost.print(s.Stderr)
 	for name, write := range map[string]func(io.Writer) error{
 		studyCSV:     func(w io.Writer) error { return study.WriteCSV(w, rep.Rows()) },
 		studyParquet: func(w io.Writer) error { return study.WriteParquet(w, rep.Rows()) },
 		studyReport:  func(w io.Writer) error { return json.NewEncoder(w).Encode(rep) },
 		studyPage:    rep.WriteHTML,
 	} {
-		if err := model.WriteWhole(s, filepath.Join(c.Out, name), write); err != nil {
+		if out == "" {
+			break
+		}
+		if err := model.WriteWhole(s, filepath.Join(out, name), write); err != nil {
 			return err
 		}
 	}
@@ -141,22 +162,6 @@ func (c *experimentRun) Run(s *cli.Session) error {
 		return err
 	}
 	return failedRuns(len(rep.Failed))
-}
-
-// study runs a plan with webs from the cache and shows its progress; see study.Run.
-func (c *webCache) study(s *cli.Session, plan *study.Plan, log string) (rep *study.Report, err error) {
-	if plan.Load, err = c.loader(s.Stderr); err != nil {
-		return nil, err
-	}
-	ctx, task, end := progress.StartTask(s, "runs")
-	defer end()
-	told := &studyProgress{to: s.Stderr, task: task}
-	if rep, err = study.Run(ctx, plan, log, told); err != nil {
-		return nil, err
-	}
-	end()
-	told.cost.print(s.Stderr)
-	return rep, nil
 }
 
 // failedRuns is the error of an experiment with failed runs.

@@ -116,7 +116,7 @@ func TestREADME(t *testing.T) {
 		"pages: 3000", "pages: 120", "delay: 1s", "delay: 400ms",
 	).Replace(files[0]))
 
-	write("plan.yaml", "name: few\ntasks: tasks.json.gz\ndraws: {count: 2}\nrankers: [soft-focus, apprentice, random, oracle]\n")
+	write("plan.yaml", "name: few\ntasks: [tasks.json.gz]\ndraws: {count: 2}\nrankers: [soft-focus, apprentice, random, oracle]\n")
 	smallWeb(t, r.dir)
 
 	var script strings.Builder

@@ -154,11 +154,11 @@ var signals = map[string]signalled{
 	"crawl stop":      {asks: "c"},
 	"crawl delete":    {asks: "c"},
 
-	"experiment-simweb":  {computes: ""},
-	"experiment compare": {computes: "IN/tasks.json.gz --draws 2 --random-runs 10000"},
-	"experiment run":     {computes: "IN/plan.yaml -o OUT"},
-	"experiment papers":  {computes: "-o OUT/papers.md"},
-	"experiment report":  {brief: "reads one file"},
+	"experiment-simweb": {computes: ""},
+	"experiment bench":  {computes: "IN/tasks.json.gz --draws 2 --random-runs 10000"},
+	"experiment run":    {computes: "IN/plan.yaml -o OUT"},
+	"experiment papers": {computes: "-o OUT/papers.md"},
+	"experiment report": {brief: "reads one file"},
 }
 
 // TestCommandsEndAfterASignal sends a signal to every command that may take long, while it runs, and checks
@@ -217,7 +217,7 @@ func signalInputs(t *testing.T, in string) {
 		"links.yaml":   "url: http://127.0.0.1:1/\n",
 		"service.yaml": "url: http://127.0.0.1:1/\ntopics: [T1]\n",
 		"crawl.yaml":   crawlFile("c", "x", "T1", "http://h.example/"),
-		"plan.yaml":    "name: few\ntasks: tasks.json.gz\ndraws: {count: 2}\nrandom_runs: 100000\nrankers: [soft-focus, apprentice, random, oracle]\n",
+		"plan.yaml":    "name: few\ntasks: [tasks.json.gz]\ndraws: {count: 2}\nrandom_runs: 100000\nrankers: [soft-focus, apprentice, random, oracle]\n",
 	} {
 		if err := os.WriteFile(filepath.Join(in, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

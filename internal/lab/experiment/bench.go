@@ -15,6 +15,7 @@ import (
 
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/taskfile"
+	"forager/internal/rank/guide"
 	"forager/schemas"
 )
 
@@ -60,6 +61,9 @@ type Variant struct {
 	Critic string
 	// Learning of its crawls; nil = defaults.
 	Learning *schemas.Learning
+	// Guide makes the ranker of a crawl if it is none of Rankers, and Access is what it reads; nil = Ranker is one of them.
+	Guide  func(j *Job) (guide.Guide, error)
+	Access Access
 	// Ration of backlink queries of a ranker that makes them, as a share of the budget, (0,1]; 0 = a tenth.
 	Ration float64
 }
@@ -147,7 +151,7 @@ func (b *Bench) Jobs() ([]Job, error) {
 			}
 			for i := range b.Variants {
 				v := &b.Variants[i]
-				if err := KnowRanker(v.Ranker); err != nil {
+				if err := KnowRanker(v.Ranker); err != nil && v.Guide == nil {
 					return nil, err
 				}
 				if g := b.Grounds[t]; g != nil && g.Refuses(v.Ranker, v.Learning) != nil {
@@ -332,7 +336,7 @@ func (b *Bench) try(ctx context.Context, j *Job) (*Result, error) {
 	g, err := b.Grounds[j.Task].Under(ctx, j.Variant.Critic)
 	var run *Run
 	if err == nil {
-		run, err = g.Run(ctx, j.Variant.Ranker, j.Draw, j.Seed, j.Variant.Learning)
+		run, err = j.run(ctx, g)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
@@ -351,9 +355,29 @@ func (b *Bench) try(ctx context.Context, j *Job) (*Result, error) {
 	}
 	return &Result{
 		Task: j.Task.Name, Draw: j.Draw, Variant: j.Variant.Name, Ranker: j.Variant.Ranker, Critic: j.Variant.Critic, Seed: j.Seed,
-		Access: AccessOf(j.Variant.Ranker, j.Task), Training: run.Training,
+		Access: cmp.Or(j.Variant.Access, AccessOf(j.Variant.Ranker, j.Task)), Training: run.Training,
 		Measures: g.Measure(c), Similarity: similarity, Course: g.course(c),
 	}, nil
+}
+
+// run returns the crawl of a job, without running it.
+func (j *Job) run(ctx context.Context, g *Ground) (*Run, error) {
+	v := j.Variant
+	if v.Guide == nil {
+		return g.Run(ctx, v.Ranker, j.Draw, j.Seed, v.Learning)
+	}
+	by, err := v.Guide(j)
+	if err != nil {
+		return nil, err
+	}
+	run, err := g.Run(ctx, Baseline, j.Draw, j.Seed, v.Learning)
+	if err != nil {
+		return nil, err
+	}
+	p := preparation{name: v.Ranker, policy: run.Policies[0]}
+	p.policy.Name = v.Ranker
+	p.follow(run, by)
+	return run, nil
 }
 
 // KnowRanker returns an error if a name is neither one of Rankers nor a mixture of them.

@@ -104,10 +104,14 @@ func LoadWeb(ctx context.Context, path string, by Parsing) (*Web, error) {
 	return p.web(path)
 }
 
+// LabelsOf returns the file of the labels of a WARC file.
+func LabelsOf(path string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".warc") + ".labels.tsv"
+}
+
 // web returns the web of a WARC file, with its labels.
 func (p *pageFile) web(path string) (*Web, error) {
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".warc")
-	labels, err := readLabels(filepath.Join(filepath.Dir(path), name+".labels.tsv"))
+	labels, err := readLabels(LabelsOf(path))
 	if err != nil {
 		return nil, fmt.Errorf("read the web %s: %w", path, err)
 	}

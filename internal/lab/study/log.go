@@ -25,7 +25,9 @@ type Origin struct {
 	Tasks   string `json:"tasks"`
 	// Blank is that of experiment.Parsing.
 	Blank string `json:"blank,omitempty"`
-	// Webs and Critics are digests by name: of the web's file, and of the critic.
+	// Services are the rankers over HTTP, by name.
+	Services map[string]Service `json:"services,omitempty"`
+	// Webs and Critics are digests by name: of the web's file and its labels, and of the critic.
 	Webs    map[string]string `json:"webs"`
 	Critics map[string]string `json:"critics"`
 }
@@ -124,6 +126,11 @@ func (l *Log) sameOrigin(text []byte, want Origin) error {
 		return differ("task file")
 	case have.Blank != want.Blank:
 		return differ("setting of blank")
+	}
+	for name, service := range want.Services {
+		if old, ok := have.Services[name]; ok && old != service {
+			return differ(fmt.Sprintf("service %q", name))
+		}
 	}
 	for kind, maps := range map[string][2]map[string]string{"web": {have.Webs, want.Webs}, "critic": {have.Critics, want.Critics}} {
 		for k, digest := range maps[1] {

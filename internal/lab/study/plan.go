@@ -38,6 +38,8 @@ type Plan struct {
 	DMax int
 	// Blank is that of experiment.Parsing.
 	Blank string
+	// Services are the rankers over HTTP, by name.
+	Services map[string]Service
 	// Load opens webs; nil = they are parsed.
 	Load experiment.Loader
 }
@@ -55,8 +57,10 @@ type file struct {
 	Starts     []string `yaml:"starts"`
 	// Critics: every ranker that reads one is run under each; none = those of the task file.
 	Critics []string `yaml:"critics"`
-	Blank   string   `yaml:"blank"`
-	Rankers []string `yaml:"rankers"`
+	// Services are rankers over HTTP by name.
+	Services map[string]Service `yaml:"services"`
+	Blank    string             `yaml:"blank"`
+	Rankers  []string           `yaml:"rankers"`
 	// Settings: every combination of the values is run with every ranker that learns.
 	Settings struct {
 		DMax        []uint32 `yaml:"d_max"`
@@ -131,8 +135,9 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 	if len(f.Rankers) == 0 {
 		r.Problem("rankers", "is missing; known: %s", strings.Join(experiment.Rankers, ", "))
 	}
+	p := &Plan{Starts: f.Starts, Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns, Blank: f.Blank, Services: f.Services}
 	for i, name := range f.Rankers {
-		v, err := experiment.ParseVariant(name, nil)
+		v, err := p.Variant(name, nil)
 		switch {
 		case err == nil && v.Critic != "" && len(f.Critics) > 0:
 			r.Problem("rankers", "%s names a critic, and so does critics", name)
@@ -150,15 +155,14 @@ func parsePlan(b []byte) (*Plan, []strictyaml.Problem) {
 			r.Problem("starts", "%s is not known or named twice; known: %s", way, strings.Join(experiment.Starts, ", "))
 		}
 	}
-	p := &Plan{Starts: f.Starts, Name: f.Name, Tasks: f.Tasks, Only: f.Only, RandomRuns: f.RandomRuns, Blank: f.Blank}
 	for d := range f.Draws.Count {
 		p.Draws = append(p.Draws, f.Draws.First+d)
 	}
 	grid := f.grid(r)
 	for _, name := range f.Rankers {
-		v, _ := experiment.ParseVariant(name, grid[0].learning) // problems are reported above
+		v, _ := p.Variant(name, grid[0].learning) // problems are reported above
 		all := f.rationed(r, v)
-		if experiment.Learns(v.Ranker) {
+		if v.Guide == nil && experiment.Learns(v.Ranker) {
 			all = nil
 			for _, s := range grid {
 				all = append(all, experiment.Variant{Name: name + s.suffix, Ranker: v.Ranker, Critic: v.Critic, Learning: s.learning})

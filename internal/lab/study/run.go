@@ -154,7 +154,7 @@ func finishes(p *Plan, tasks []*taskfile.Task, grounds map[*taskfile.Task]*exper
 }
 
 func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Task, grounds map[*taskfile.Task]*experiment.Ground) (*Origin, error) {
-	o := &Origin{Version: logVersion, Study: p.Name, Blank: p.Blank, Webs: make(map[string]string), Critics: make(map[string]string)}
+	o := &Origin{Version: logVersion, Study: p.Name, Blank: p.Blank, Services: p.Services, Webs: make(map[string]string), Critics: make(map[string]string)}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -167,7 +167,7 @@ func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Tas
 	}
 	for _, t := range tasks {
 		if o.Webs[t.Warc] == "" {
-			if o.Webs[t.Warc], err = Digest(filepath.Join(folder, t.Warc)); err != nil {
+			if o.Webs[t.Warc], err = Digest(filepath.Join(folder, t.Warc), experiment.LabelsOf(filepath.Join(folder, t.Warc))); err != nil {
 				return nil, err
 			}
 		}

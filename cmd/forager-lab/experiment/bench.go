@@ -1,9 +1,10 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"forager/cmd/internal/cli"
@@ -12,30 +13,32 @@ import (
 	"forager/internal/lab/taskfile"
 )
 
-type experimentCompare struct {
-	Tasks      []string `arg:"" help:"Task files (JSON, .gz is unpacked); their webs lie in the same folder." type:"existingfile"`
-	Task       []string `help:"Only tasks whose name matches; \"*\" matches any letters (\"webkb-uni:*\")."`
-	Draws      int      `help:"Number of seed draws." default:"10"`
-	FirstDraw  int      `help:"The first of them, from 0." default:"0"`
-	Rankers    []string `help:"Rankers to compare, with commas between them; by default all."`
-	RandomRuns int      `help:"Runs of rankers of random order, each draw." default:"10"`
-	List       bool     `help:"List the tasks and stop."`
+type experimentBench struct {
+	Tasks      []string          `arg:"" help:"Task files (JSON, .gz is unpacked); their webs lie in the same folder." type:"existingfile"`
+	Task       []string          `help:"Only tasks whose name matches; \"*\" matches any letters (\"webkb-uni:*\")."`
+	Draws      int               `help:"Number of seed draws." default:"10"`
+	FirstDraw  int               `help:"The first of them, from 0." default:"0"`
+	Rankers    []string          `help:"Rankers to compare, with commas between them; all." default:"random,oracle,oracle-labels,oracle-hubs,soft-focus,soft-focus@perfect,hard-defer,link-value,mixture"`
+	Ranker     map[string]string `help:"A ranker that is an HTTP service, as NAME=URL; several are possible."`
+	Access     experiment.Access `help:"What these read in addition to verdicts: seeds (nothing), examples, foreign, site, backlinks." enum:"seeds,examples,foreign,site,backlinks" default:"seeds"`
+	RandomRuns int               `help:"Runs of rankers of random order, each draw." default:"10"`
+	Out        string            `short:"o" help:"Folder of the results, as of \"run\"; what it has is not run again." type:"path"`
+	List       bool              `help:"List the tasks and stop."`
 
 	webCache `embed:""`
 }
 
-func (c *experimentCompare) Help() string {
-	return `Crawls the frozen webs of a task file in this process, with every ranker from the same seeds, and
-prints for each group of tasks ("webkb-uni": the part of their names before ":") a table of means with 95 %
-intervals over the draws, then the differences between rankers over tasks with p-values. The
-same command prints the same numbers every time. Settings of rankers that learn are those of a plan ("run").
+func (c *experimentBench) Help() string {
+	return `Crawls the frozen webs of task files in this process, with every ranker from the same seeds, and prints for each
+group of tasks ("webkb-uni": the part of their names before ":") a table of means with 95 % intervals over the
+draws, then the differences between rankers over the sites of all groups with p-values. The same command prints
+the same numbers every time. Settings of rankers that learn are those of a plan ("run").
 
-The task file is described in docs/experiments.md.
+Task files are described in docs/experiments.md, rankers over HTTP in docs/bench/README.md.
 
   forager-lab experiment tasks.json.gz --list
-  forager-lab experiment tasks.json.gz --task 'webkb-uni:*'
   forager-lab experiment tasks.json.gz --task 'webkb-uni:course/*' --draws 2 --rankers soft-focus,apprentice,random,oracle
-  forager-lab experiment tasks.json.gz --first-draw 10 --draws 20 --json > results.json
+  forager-lab experiment bench tasks.json.gz tasks-more.json.gz --first-draw 10 --ranker mine=http://127.0.0.1:8080/ -o results
 
 Rankers: ` + strings.Join(experiment.Rankers, ", ") + `;
 and mixtures of them: arms with "+" between them (smooth-soft-focus+hard-defer). "@" and a critic after
@@ -51,7 +54,7 @@ relevance by the critic; loss-cut@…: share of soft focus's loss that was avoid
 random and oracle, differences, gaps and loss cuts need soft-focus.`
 }
 
-func (c *experimentCompare) Run(s *cli.Session) error {
+func (c *experimentBench) Run(s *cli.Session) error {
 	switch {
 	case c.Draws < 1 || c.FirstDraw < 0:
 		return cli.Usagef("--draws is %d, --first-draw %d: want at least 1 and 0", c.Draws, c.FirstDraw)
@@ -61,26 +64,25 @@ func (c *experimentCompare) Run(s *cli.Session) error {
 	if c.List {
 		return c.list(s)
 	}
-	plan := &study.Plan{Name: "comparison", Tasks: c.Tasks, Only: c.Task, RandomRuns: c.RandomRuns, DMax: int(study.Learning().GetDMax())}
+	plan := &study.Plan{Name: "bench", Tasks: c.Tasks, Only: c.Task, RandomRuns: c.RandomRuns, DMax: int(study.Learning().GetDMax()), Services: make(map[string]study.Service)}
 	for d := range c.Draws {
 		plan.Draws = append(plan.Draws, c.FirstDraw+d)
 	}
+	for name, url := range c.Ranker {
+		plan.Services[name] = study.Service{URL: url, Access: c.Access}
+	}
 	rankers := c.Rankers
-	if len(rankers) == 0 {
+	if slices.Equal(rankers, []string{"all"}) {
 		rankers = experiment.Rankers
 	}
-	for _, r := range rankers {
-		v, err := experiment.ParseVariant(r, study.Learning())
+	for _, r := range slices.Concat(rankers, slices.Sorted(maps.Keys(c.Ranker))) {
+		v, err := plan.Variant(r, study.Learning())
 		if err != nil {
 			return cli.AsUsage(err)
 		}
 		plan.Variants = append(plan.Variants, v)
 	}
-	rep, err := c.study(s, plan, "")
-	if err != nil {
-		return err
-	}
-	return cmp.Or(s.Print(rep, rep.Print), failedRuns(len(rep.Failed)))
+	return c.run(s, plan, c.Out)
 }
 
 // taskLine is a task as --list shows it.
@@ -94,7 +96,7 @@ type taskLine struct {
 	Diagnostic bool   `json:"diagnostic"`
 }
 
-func (c *experimentCompare) list(s *cli.Session) error {
+func (c *experimentBench) list(s *cli.Session) error {
 	file, err := taskfile.Load(c.Tasks...)
 	if err != nil {
 		return err
