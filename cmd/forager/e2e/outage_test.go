@@ -65,20 +65,11 @@ func (p *absent) leave() {
 	}
 }
 
-// TestAnOutageOfTheProxy starts a crawl while its proxy is down, stops the proxy again in the middle, and then
+// TestAnOutageOfTheProxy starts a crawl of three shards while its proxy is down, stops the proxy again in the middle, and then
 // continues the crawl after its end: with a larger budget, with further seeds, with failed URLs, and with its
-// state rebuilt from the topics.
+// state rebuilt from the topics. TestHostsAway has an outage of a crawl of one shard.
 func TestAnOutageOfTheProxy(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name   string
-		shards uint32
-	}{{"one", 1}, {"three", 3}} {
-		t.Run(test.name, func(t *testing.T) { outageOfTheProxy(t, test.shards) })
-	}
-}
-
-func outageOfTheProxy(t *testing.T, shards uint32) {
 	g, _ := simulated(t)
 	// The proxy answers so many requests before it is stopped, and all others afterwards.
 	var left atomic.Int64
@@ -102,7 +93,7 @@ func outageOfTheProxy(t *testing.T, shards uint32) {
 	r.parts()
 	r.start(cli.StageNames)
 	seeds := g.Seeds
-	c := r.crawl(g, "away", "soft-focus", 150, func(c *schemas.CrawlControl) { c.Shards = shards })
+	c := r.crawl(g, "away", "soft-focus", 150, func(c *schemas.CrawlControl) { c.Shards = 3 })
 	r.begin(c)
 
 	st := r.until("away", "waiting for the network", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetOutage() != nil })
@@ -123,7 +114,7 @@ func outageOfTheProxy(t *testing.T, shards uint32) {
 	r.until("away", "under way", 2*time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 30 })
 	p.leave()
 	before := r.until("away", "waiting again", time.Minute, func(st *schemas.CrawlStatus) bool {
-		return st.GetOutage() != nil && st.GetInFlight() <= uint64(2*shards)
+		return st.GetOutage() != nil && st.GetInFlight() <= 2*3
 	})
 	left.Store(math.MaxInt64)
 	p.come()
