@@ -26,8 +26,8 @@ import (
 
 var promQL = parser.NewParser(parser.Options{})
 
-// metrics returns the names of ../dashboards/metrics.txt, the metrics that the processes of a crawl export: TestMetrics of cmd/forager compares
-// the file with what they serve.
+// metrics returns the names of ../dashboards/metrics.txt, the metrics that the processes of a crawl export:
+// TestACrawlThroughEveryStage of cmd/forager compares the file with what they serve.
 func metrics(t testing.TB) map[string]bool {
 	t.Helper()
 	names := map[string]bool{"up": true} // of Prometheus itself

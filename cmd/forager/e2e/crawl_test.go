@@ -16,7 +16,8 @@ import (
 func TestACrawlThroughEveryStage(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
-	r := newRig(t, g.Handler)
+	change, addresses := observed(t)
+	r := newRig(t, g.Handler, change...)
 	r.parts()
 	r.start(cli.StageNames)
 	r.begin(r.crawl(g, "loop", "apprentice", 300, nil))
@@ -28,6 +29,7 @@ func TestACrawlThroughEveryStage(t *testing.T) {
 		t.Errorf("the apprentice learnt nothing: model %q, %d leaps trained", st.GetModel(), st.GetTrained())
 	}
 	r.verified("loop")
+	r.step(t, "metrics", func(t *testing.T) { r.testMetrics(t, addresses) })
 	e := r.evidence("loop")
 	auditMutations(t, e)
 	r.garbage(e)

@@ -19,27 +19,24 @@ import (
 
 var updateMetrics = flag.Bool("update-metrics", false, "write infra/dashboards/metrics.txt")
 
-// TestMetrics compares infra/dashboards/metrics.txt with the metrics that the stages serve during a crawl, and reads their probes. The
-// queries of dashboards and alerts are checked against that file (infra/deploytest).
-func TestMetrics(t *testing.T) {
-	t.Parallel()
-	g, _ := simulated(t)
+// observed returns changes of a pipeline file by which stages serve their metrics, with the addresses, and write logs as JSON.
+func observed(t *testing.T) (change []string, addresses map[string]string) {
+	t.Helper()
 	ports, err := freeport.Addresses(len(cli.StageNames))
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := []string{"data: data", "log_format: json\ndata: data"}
-	addresses := make(map[string]string)
+	change, addresses = []string{"data: data", "log_format: json\ndata: data"}, make(map[string]string)
 	for i, stage := range cli.StageNames {
 		addresses[stage] = "http://" + ports[i]
 		change = append(change, "\n    "+stage+":\n", "\n    "+stage+":\n        metrics: "+ports[i]+"\n")
 	}
-	r := newRig(t, g.Handler, change...)
-	r.parts()
-	r.start(cli.StageNames)
-	r.begin(r.crawl(g, "metrics", "apprentice", 100, nil))
-	r.until("metrics", "finished", time.Minute, finished)
+	return change, addresses
+}
 
+// testMetrics compares infra/dashboards/metrics.txt with the metrics that the stages serve after a crawl, and reads their probes
+// and logs. The queries of dashboards and alerts are checked against that file (infra/deploytest).
+func (r *rig) testMetrics(t *testing.T, addresses map[string]string) {
 	for _, stage := range cli.StageNames {
 		for _, probe := range []string{"/livez", "/readyz"} {
 			wait(t, stage+" answers "+probe, func() bool { return scrape(t, addresses[stage]+probe) == "ok\n" })
