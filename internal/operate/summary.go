@@ -1,8 +1,10 @@
 package operate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"forager/schemas"
 )
@@ -27,12 +29,20 @@ type Summary struct {
 	Model    string            `json:"model,omitempty"`
 	Latency  uint32            `json:"latency_ms"`
 	Activity string            `json:"activity,omitempty"`
+	// Sentence describes the state for people.
+	Sentence string `json:"sentence"`
+	// Causes are what the URLs wait for that are known and not fetched; Main is the one that hinders the crawl.
+	Causes []Cause `json:"causes,omitempty" doc:"What the URLs wait for that are known and not fetched."`
+	Main   *Cause  `json:"main_cause,omitempty" doc:"The cause that hinders the crawl; absent while none does."`
 }
 
-// Summarize returns the state of a crawl as commands print it; st is nil before prioritize has written a status.
-func Summarize(crawl string, st *schemas.CrawlStatus) Summary {
+// Summarize returns the state of a crawl as commands print it; st is nil before prioritize has written a status, and p if the state of
+// the stages is not known.
+func Summarize(crawl string, st *schemas.CrawlStatus, p *Pipeline) Summary {
 	if st == nil {
-		return Summary{Crawl: crawl, State: "waiting", Reason: "prioritize has not taken it up yet (forager up starts the stages)"}
+		x := Summary{Crawl: crawl, State: "waiting", Reason: "prioritize has not taken it up yet (forager up starts the stages)"}
+		x.Say("")
+		return x
 	}
 	x := Summary{
 		Crawl: crawl, State: strings.ToLower(strings.TrimPrefix(st.GetState().String(), "SHARD_STATE_")), Reason: st.GetEndReason(),
@@ -48,7 +58,33 @@ func Summarize(crawl string, st *schemas.CrawlStatus) Summary {
 		x.Harvest = st.GetRelevanceRaw() / float64(st.GetPages())
 		x.Loss = 1 - x.Harvest
 	}
+	x.Causes, x.Main = causes(crawl, st, p, time.Now())
+	x.Say("")
 	return x
+}
+
+// Say makes the sentence, with the rate of a crawl that runs.
+func (x *Summary) Say(rate string) {
+	x.Sentence = x.State
+	if rate != "" && x.State == "running" {
+		x.Sentence += ", " + rate
+	}
+	if why := x.Why(); why != "" {
+		x.Sentence += ": " + why
+	}
+}
+
+// Why is the end reason of a crawl, or the cause that hinders it, or what it does apart from requests; empty if there is none.
+func (x *Summary) Why() string {
+	switch {
+	case x.Main != nil:
+		return x.Main.String()
+	case x.Reason != "" && x.Waiting != "":
+		return x.Reason + "; " + x.Waiting
+	case x.State == "running" && x.InFlight == 0 && x.Queued == 0:
+		return "nothing is queued or in flight"
+	}
+	return cmp.Or(x.Reason+x.Waiting, x.Activity)
 }
 
 // FocusLine is a focus in one line.

@@ -48,11 +48,3 @@ func clockTime(ms int64) string {
 	}
 	return t.Format("2006-01-02T15:04:05Z")
 }
-
-// Why is the end reason of a crawl, or what it waits for.
-func (x *Summary) Why() string {
-	if x.Reason != "" && x.Waiting != "" {
-		return x.Reason + "; " + x.Waiting
-	}
-	return x.Reason + x.Waiting
-}

@@ -81,6 +81,11 @@ func (x Explainer) Why(ctx context.Context, crawl, raw string) (*Explanation, er
 	if d := x.ofCrawl(crawl); d != nil && e.State != why.Final {
 		e.Decisions = append(e.Decisions, *d)
 	}
+	for _, w := range x.Topics.Status(crawl).GetWaits() {
+		if schemas.Holds(w.GetCause()) {
+			e.Cause = e.CauseUnder(w.GetCause())
+		}
+	}
 	e.Sentence = e.Answer.Sentence()
 	if e.State == why.Unknown && x.DB != nil && e.Missing == "" {
 		if len(e.FoundOn) == 0 {

@@ -36,7 +36,7 @@ func (c *crawlList) Run(s *cli.Session) error {
 		return err
 	}
 	defer b.Close()
-	list := []listed{}
+	list, stages := []listed{}, crawls.LookAt(s, b)
 	hidden := 0
 	for _, name := range b.Crawls() {
 		ctl, _ := b.Newest(name)
@@ -44,7 +44,7 @@ func (c *crawlList) Run(s *cli.Session) error {
 			hidden++
 			continue
 		}
-		list = append(list, listing(ctl, b.Status(name)))
+		list = append(list, listing(ctl, b.Status(name), stages))
 	}
 	return s.Print(list, func(w io.Writer) {
 		if len(list) == 0 {
@@ -66,8 +66,8 @@ func (c *crawlList) Run(s *cli.Session) error {
 	})
 }
 
-func listing(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) listed {
-	at := crawls.Summarize(ctl.GetCrawl(), st)
+func listing(ctl *schemas.CrawlControl, st *schemas.CrawlStatus, stages *operate.Pipeline) listed {
+	at := crawls.Summarize(ctl.GetCrawl(), st, stages)
 	x := listed{
 		Crawl: at.Crawl, State: at.State, Reason: at.Why(), Pages: at.Pages, Budget: ctl.GetBudget().GetPages(),
 		Critic: ctl.GetCritic(), Focus: ctl.GetFocus(), Started: time.UnixMilli(ctl.GetCreatedAt()).UTC(),

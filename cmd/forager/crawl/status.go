@@ -26,8 +26,9 @@ func (c *crawlStatus) Run(s *cli.Session) error {
 		names = []string{c.Crawl}
 	}
 	list := make([]crawls.Summary, 0, len(names))
+	stages := crawls.LookAt(s, b)
 	for _, n := range names {
-		x := crawls.Summarize(n, b.Status(n))
+		x := crawls.Summarize(n, b.Status(n), stages)
 		x.JudgedBy = crawls.JudgedBy(b, n)
 		list = append(list, x)
 	}

@@ -109,6 +109,10 @@ func (c *DoctorCommand) examine(s *cli.Session) []Finding {
 		add("records", detail, "forager doctor --repair writes the newest readable record of each key again, or removes the key; then change or start the crawl again if it is not as it was", err)
 		if wrong == nil {
 			ctx, cancel := context.WithTimeout(s, c.Timeout)
+			detail, err := checkStages(ctx, cfg, s.Log)
+			cancel()
+			add("stages", detail, "forager up starts stages that have ended; add replicas of one that falls back", err)
+			ctx, cancel = context.WithTimeout(s, c.Timeout)
 			err = checkParked(ctx, cfg, s.Log)
 			cancel()
 			add("parked", "no crawl lacks a critic, a guide or a control record", "put the object back (forager critic or guide publishes it again); the crawl then goes on by itself", err)

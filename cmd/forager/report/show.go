@@ -144,7 +144,7 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 	}
 	st := b.Status(crawl)
 	r := &CrawlReport{
-		Summary: crawls.Summarize(crawl, st), Critic: ctl.GetCritic(), Focus: ctl.GetFocus(), Weights: ctl.GetWeights(), Bad: ctl.GetBad(),
+		Summary: crawls.Summarize(crawl, st, crawls.LookAt(ctx, b)), Critic: ctl.GetCritic(), Focus: ctl.GetFocus(), Weights: ctl.GetWeights(), Bad: ctl.GetBad(),
 		Started: time.UnixMilli(ctl.GetCreatedAt()), Window: st.GetWindow(), Spans: make(map[string]span),
 		Data: dataReport{Bucket: cfg.S3.Endpoint + "/" + cfg.S3.Bucket},
 	}

@@ -1,9 +1,9 @@
 package crawls
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"forager/cmd/internal/cli"
@@ -21,9 +21,21 @@ type Summary struct {
 	OnTopic *OnTopic `json:"on_topic,omitempty"`
 }
 
-// Summarize returns the state of a crawl as commands print it; st is nil before prioritize has written a status.
-func Summarize(crawl string, st *schemas.CrawlStatus) Summary {
-	return Summary{Summary: operate.Summarize(crawl, st)}
+// Summarize returns the state of a crawl as commands print it; st is nil before prioritize has written a status, and p if the state of
+// the stages is not known.
+func Summarize(crawl string, st *schemas.CrawlStatus, p *operate.Pipeline) Summary {
+	return Summary{Summary: operate.Summarize(crawl, st, p)}
+}
+
+// LookAt returns the state of the stages; nil if it is not known within a second.
+func LookAt(ctx context.Context, b *cli.Topics) *operate.Pipeline {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	p, err := operate.LookAt(ctx, b.Client)
+	if err != nil {
+		return nil
+	}
+	return p
 }
 
 // Watch follows a crawl and prints its end.
@@ -40,6 +52,9 @@ func Watch(s *cli.Session, cfg *pipeline.Config, b *cli.Topics, crawl string) er
 	})
 }
 
+// lookEvery is the time between two looks at the stages.
+const lookEvery = 2 * time.Second
+
 // follow prints a line of progress every second, in place on a terminal, until the crawl has finished.
 func follow(s *cli.Session, b *cli.Topics, crawl string) (Summary, error) {
 	return FollowWith(s, b, crawl, func(Summary) error { return nil })
@@ -53,22 +68,27 @@ func FollowWith(s *cli.Session, b *cli.Topics, crawl string, tell func(Summary) 
 	begun := time.Now()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var p *operate.Pipeline
+	var looked time.Time
 	for {
 		st := b.Status(crawl)
-		x := Summarize(crawl, st)
 		now := time.Now()
+		if now.Sub(looked) >= lookEvery {
+			p, looked = LookAt(s, b), now
+		}
+		x := Summarize(crawl, st, p)
 		rate := 0.0
 		if !lastAt.IsZero() && now.After(lastAt) {
 			rate = float64(x.Pages-last.Pages) / now.Sub(lastAt).Seconds()
 		}
 		finished := operate.Ended(st)
-		if !s.JSON && (terminal || x.Pages != last.Pages || x.Waiting != last.Waiting || finished || lastAt.IsZero()) {
+		if !s.JSON && (terminal || x.Pages != last.Pages || (x.Main == nil) != (last.Main == nil) || x.Waiting != last.Waiting || finished || lastAt.IsZero()) {
 			harvest := "" // a crawl that only fetches has none
 			if ctl, err := b.Control(crawl); err == nil && ctl.GetCritic() != "" {
 				harvest = fmt.Sprintf("harvest %.3f  loss %.3f  ", x.Harvest, x.Loss)
 			}
 			line := fmt.Sprintf("%s  %6.0fs  %s  pages %d  %.0f/s  %squeued %d  in flight %d  loop %d ms %s",
-				crawl, now.Sub(begun).Seconds(), x.State, x.Pages, rate, harvest, x.Queued, x.InFlight, x.Latency, strings.TrimSpace(x.Activity+" "+x.Waiting))
+				crawl, now.Sub(begun).Seconds(), x.State, x.Pages, rate, harvest, x.Queued, x.InFlight, x.Latency, x.Why())
 			if st == nil {
 				line = fmt.Sprintf("%s  %6.0fs  %s: %s", crawl, now.Sub(begun).Seconds(), x.State, x.Reason)
 			}

@@ -148,6 +148,11 @@ func reads(a huma.API, s *view.Source) {
 		})
 	huma.Register(a, huma.Operation{OperationID: "get-crawl", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}", Summary: "State of a crawl"},
 		func(_ context.Context, in *One) (*tagged[*view.Crawl], error) { return crawlOf(s, in.Crawl) })
+	huma.Register(a, huma.Operation{OperationID: "list-stages", Method: http.MethodGet, Path: "/api/v1/stages", Summary: "How far the stages are behind, in the order of a page's journey"},
+		func(context.Context, *struct{}) (*list[operate.StageLag], error) {
+			all := s.Stages()
+			return listed(all, 0, len(all)), nil
+		})
 	crawl := func(in *OfCrawl) (string, *Part) { return in.Crawl, &in.Part }
 	asked(a, s, "get-curve", "/api/v1/crawls/{crawl}/curve", "Harvest over the delivered pages",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]view.Point, error) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -26,6 +27,10 @@ type Source struct {
 	mu sync.Mutex
 	// paces are the delivered pages of crawls at the times of their last statuses.
 	paces map[string][]pace
+	// seen is the state of the stages at the last look; nil if it was not known. looking is held during a look.
+	looking sync.Mutex
+	seen    *operate.Pipeline
+	looked  time.Time
 	// changed is closed, and replaced, when a record was read.
 	changed chan struct{}
 	version uint64
@@ -81,6 +86,33 @@ func (s *Source) Changed() (version uint64, next <-chan struct{}) {
 	return s.version, s.changed
 }
 
+// The stages are looked at, at most, once in lookEvery, for lookWithin.
+const lookEvery, lookWithin = 2 * time.Second, time.Second
+
+// pipeline returns the state of the stages; nil if it is not known.
+func (s *Source) pipeline() *operate.Pipeline {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	if now := time.Now(); now.Sub(s.looked) >= lookEvery && s.Topics.Client != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
+		defer cancel()
+		p, err := operate.LookAt(ctx, s.Topics.Client)
+		if err != nil {
+			p = nil
+		}
+		s.seen, s.looked = p, time.Now()
+	}
+	return s.seen
+}
+
+// Stages returns how far the stages are behind, in the order of a page's journey; none if it is not known.
+func (s *Source) Stages() []operate.StageLag {
+	if p := s.pipeline(); p != nil {
+		return p.Stages
+	}
+	return []operate.StageLag{}
+}
+
 // Arm is a policy of a mixture.
 type Arm struct {
 	Policy   string  `json:"policy"`
@@ -92,10 +124,8 @@ type Arm struct {
 // Crawl is the state of a crawl.
 type Crawl struct {
 	operate.Summary
-	Revision uint64 `json:"revision" doc:"Of the control record; also the ETag."`
-	Wanted   string `json:"wanted" doc:"The state that an operator wants: running, paused, stopped."`
-	// Sentence describes the state for people.
-	Sentence string             `json:"sentence"`
+	Revision uint64             `json:"revision" doc:"Of the control record; also the ETag."`
+	Wanted   string             `json:"wanted" doc:"The state that an operator wants: running, paused, stopped."`
 	Ranker   string             `json:"ranker"`
 	Rankers  []string           `json:"ranker_shadows" doc:"Rankers for comparison."`
 	Critic   string             `json:"critic"`
@@ -147,7 +177,7 @@ func (s *Source) Crawl(name string) (*Crawl, error) {
 	}
 	st := s.Topics.Status(name)
 	c := &Crawl{
-		Summary: operate.Summarize(name, st), Revision: ctl.GetRevision(), Wanted: operate.StateName(ctl), Ranker: crawlfile.NameOf(ctl),
+		Summary: operate.Summarize(name, st, s.pipeline()), Revision: ctl.GetRevision(), Wanted: operate.StateName(ctl), Ranker: crawlfile.NameOf(ctl),
 		Rankers: operate.PolicyNames(ctl.GetRankerShadows()), Critic: ctl.GetCritic(), Shadows: ctl.GetShadows(), Focus: ctl.GetFocus(),
 		Weights: object(ctl.GetWeights()), Bad: ctl.GetBad(), Budget: Budget{ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()},
 		Started: time.UnixMilli(ctl.GetCreatedAt()).UTC(), Arms: []Arm{},
@@ -164,7 +194,7 @@ func (s *Source) Crawl(name string) (*Crawl, error) {
 			}
 		}
 	}
-	c.Sentence = c.sentence()
+	c.say()
 	return c, nil
 }
 
@@ -192,20 +222,11 @@ func (s *Source) rate(crawl string, now time.Time) float64 {
 	return float64(last.pages-first.pages) / (float64(span) / 1000)
 }
 
-func (c *Crawl) sentence() string {
-	switch {
-	case c.State == "waiting":
-		return c.Reason
-	case c.Waiting != "":
-		return c.State + ": " + c.Why()
-	case c.Reason != "":
-		return c.State + ": " + c.Reason
-	case c.State != c.Wanted && c.Wanted != "running":
-		return fmt.Sprintf("is to be %s; %d requests are in flight", c.Wanted, c.InFlight)
-	case c.State == "running" && c.InFlight == 0 && c.Queued == 0:
-		return "running: nothing is queued or in flight"
-	case c.Activity != "":
-		return c.State + ": " + c.Activity
+// say makes the sentence, with the rate and what an operator wants.
+func (c *Crawl) say() {
+	if c.State != c.Wanted && c.Wanted != "running" && c.State == "running" {
+		c.Sentence = fmt.Sprintf("is to be %s; %d requests are in flight", c.Wanted, c.InFlight)
+		return
 	}
-	return c.State
+	c.Say(fmt.Sprintf("%.1f pages/s", c.Rate))
 }

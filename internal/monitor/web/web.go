@@ -102,6 +102,7 @@ type content struct {
 	Problem, Done string
 	Charts        []template.HTML
 	Sparks        map[string]template.HTML
+	Stages        []operate.StageLag
 	Lately        *view.Point
 	Hosts         []analytics.Host
 	Treated       []analytics.Treated
@@ -152,7 +153,7 @@ func (x site) of(w http.ResponseWriter, r *http.Request, viewName string) *conte
 }
 
 func (x site) crawls(w http.ResponseWriter, r *http.Request) {
-	c := &content{View: "crawls", Title: "Crawls", Crawls: x.Crawls(), Sparks: make(map[string]template.HTML)}
+	c := &content{View: "crawls", Title: "Crawls", Crawls: x.Crawls(), Stages: x.Stages(), Sparks: make(map[string]template.HTML)}
 	for _, one := range c.Crawls {
 		points, err := x.Curve(r.Context(), one.Crawl)
 		if err != nil {
@@ -171,6 +172,7 @@ func (x site) crawl(w http.ResponseWriter, r *http.Request) {
 }
 
 func (x site) showCrawl(w http.ResponseWriter, r *http.Request, status int, c *content) {
+	c.Stages = x.Stages()
 	points, err := x.Curve(r.Context(), c.Crawl.Crawl)
 	switch {
 	case err != nil && c.Problem == "":
