@@ -24,7 +24,8 @@ type Cause struct {
 	kind schemas.WaitCause
 }
 
-// A stage is behind if its oldest record is older than latePeriods of the crawl's own latencies, and leastLate.
+// A stage is behind if its oldest record is older than latePeriods of the median latencies of the crawl, and leastLate. A stall changes the
+// median little, unlike the higher percentiles.
 const (
 	leastLate   = 5 * time.Second
 	latePeriods = 4
@@ -87,7 +88,7 @@ func outside(crawl string, st *schemas.CrawlStatus, p *Pipeline, now time.Time) 
 	if i := slices.IndexFunc(waits, func(w *schemas.Wait) bool { return w.GetCause() == schemas.WaitCause_WAIT_CAUSE_BUDGET }); i >= 0 && st.GetInFlight() > 0 {
 		waits = slices.Clone(waits)
 		waits[i] = &schemas.Wait{Cause: schemas.WaitCause_WAIT_CAUSE_WINDOW, Urls: waits[i].GetUrls()}
-		if held, late := outside(crawl, &schemas.CrawlStatus{Waits: waits, InFlight: st.GetInFlight(), LatencyP95Ms: st.GetLatencyP95Ms(), At: st.GetAt()}, p, now); late != "" {
+		if held, late := outside(crawl, &schemas.CrawlStatus{Waits: waits, InFlight: st.GetInFlight(), LatencyP50Ms: st.GetLatencyP50Ms(), At: st.GetAt()}, p, now); late != "" {
 			return held, late
 		}
 		return st.GetWaits(), ""
@@ -103,7 +104,7 @@ func outside(crawl string, st *schemas.CrawlStatus, p *Pipeline, now time.Time) 
 	if st.GetInFlight() == 0 {
 		return waits, ""
 	}
-	limit := max(leastLate, latePeriods*time.Duration(st.GetLatencyP95Ms())*time.Millisecond).Seconds()
+	limit := max(leastLate, latePeriods*time.Duration(st.GetLatencyP50Ms())*time.Millisecond).Seconds()
 	worst := StageLag{}
 	for _, s := range p.Stages[:min(loop, len(p.Stages))] {
 		age := s.Seconds

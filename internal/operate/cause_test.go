@@ -37,7 +37,7 @@ func TestCausesAreNamed(t *testing.T) {
 		name     string
 		waits    []*schemas.Wait
 		inFlight uint64
-		p95      uint32
+		median   uint32
 		quiet    time.Duration // since the status was written
 		p        *Pipeline
 		want     []string // in the sentence; none: nothing hinders it
@@ -47,7 +47,7 @@ func TestCausesAreNamed(t *testing.T) {
 		{name: "slots left empty for better URLs", waits: []*schemas.Wait{pauses, turn}, inFlight: 3, p: idle},
 		{name: "the last pages", inFlight: 3, p: idle},
 		{name: "the stages are not known", waits: []*schemas.Wait{turn}, inFlight: 16},
-		{name: "slow and steady", waits: []*schemas.Wait{turn}, inFlight: 16, p95: 8000, p: behind("critic-score", 9, "c")},
+		{name: "slow and steady", waits: []*schemas.Wait{turn}, inFlight: 16, median: 8000, p: behind("critic-score", 9, "c")},
 		{name: "its host asks for long pauses", waits: []*schemas.Wait{turn}, inFlight: 16, quiet: time.Second, p: behind("fetch", 20, "c")},
 		{name: "pauses", waits: []*schemas.Wait{pauses}, inFlight: 2, p: idle, want: []string{"100 % of the URLs wait", "pauses", "a.test", "seeds"}, share: 1},
 		{name: "most wait for robots.txt", waits: []*schemas.Wait{wait(schemas.WaitCause_WAIT_CAUSE_ROBOTS, "b.test", 30), pauses}, inFlight: 2, p: idle, want: []string{"75 %", "robots.txt", "b.test"}, share: .75},
@@ -62,7 +62,7 @@ func TestCausesAreNamed(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			st := &schemas.CrawlStatus{
-				State: schemas.ShardState_SHARD_STATE_RUNNING, Waits: k.waits, InFlight: k.inFlight, Queued: 100, Window: 16, LatencyP95Ms: k.p95, At: now.Add(-k.quiet).UnixMilli(),
+				State: schemas.ShardState_SHARD_STATE_RUNNING, Waits: k.waits, InFlight: k.inFlight, Queued: 100, Window: 16, LatencyP50Ms: k.median, At: now.Add(-k.quiet).UnixMilli(),
 			}
 			x := Summarize("c", st, k.p)
 			x.Say("2.0 pages/s")
