@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -8,31 +9,50 @@ import (
 
 // Memory is a Store for experiments and tests. Whatever is written counts as committed.
 type Memory struct {
-	mu   sync.RWMutex
-	tree btree.Map[string, []byte]
+	mu sync.RWMutex
+	// tree has all keys, values those with a value, most of which are set again and again.
+	tree   btree.Map[string, *[]byte]
+	values map[string]*[]byte
 }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory { return new(Memory) }
+func NewMemory() *Memory { return &Memory{values: make(map[string]*[]byte)} }
+
+// get returns nil for a key that is not there.
+func (m *Memory) get(key []byte) *[]byte {
+	v := m.values[string(key)]
+	if v == nil {
+		v, _ = m.tree.Get(string(key))
+	}
+	return v
+}
 
 // Get implements Store.
 func (m *Memory) Get(key []byte) ([]byte, bool, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	v, ok := m.tree.Get(string(key))
-	return v, ok, nil
+	v := m.get(key)
+	if v == nil {
+		return nil, false, nil
+	}
+	return *v, true, nil
 }
 
 // Read implements Store.
 func (m *Memory) Read(key, buf []byte) ([]byte, bool, error) {
-	v, ok, err := m.Get(key)
-	return append(buf, v...), ok, err
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	v := m.get(key)
+	if v == nil {
+		return buf, false, nil
+	}
+	return append(buf, *v...), true, nil
 }
 
 // ReadCommitted implements Store.
 func (m *Memory) ReadCommitted(keys [][]byte, f func(i int, value []byte) error) error {
 	for i, key := range keys {
-		if v, ok, _ := m.Get(key); ok {
+		if v, ok, _ := m.Read(key, nil); ok {
 			if err := f(i, v); err != nil {
 				return err
 			}
@@ -45,7 +65,15 @@ func (m *Memory) ReadCommitted(keys [][]byte, f func(i int, value []byte) error)
 func (m *Memory) Set(key, value []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.tree.Set(string(key), append([]byte(nil), value...))
+	if v := m.values[string(key)]; v != nil {
+		*v = append((*v)[:0], value...)
+		return nil
+	}
+	name, v := string(key), slices.Clone(value)
+	m.tree.Set(name, &v)
+	if len(value) > 0 {
+		m.values[name] = &v
+	}
 	return nil
 }
 
@@ -53,8 +81,13 @@ func (m *Memory) Set(key, value []byte) error {
 func (m *Memory) Delete(key []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.tree.Delete(string(key))
+	m.delete(string(key))
 	return nil
+}
+
+func (m *Memory) delete(key string) {
+	m.tree.Delete(key)
+	delete(m.values, key)
 }
 
 // DeleteRange implements Store.
@@ -63,7 +96,7 @@ func (m *Memory) DeleteRange(from, to []byte) error {
 	defer m.mu.Unlock()
 	var doomed []string
 	end := string(to)
-	m.tree.Ascend(string(from), func(k string, _ []byte) bool {
+	m.tree.Ascend(string(from), func(k string, _ *[]byte) bool {
 		if k >= end {
 			return false
 		}
@@ -71,7 +104,7 @@ func (m *Memory) DeleteRange(from, to []byte) error {
 		return true
 	})
 	for _, k := range doomed {
-		m.tree.Delete(k)
+		m.delete(k)
 	}
 	return nil
 }
@@ -86,12 +119,14 @@ func (m *Memory) Scan(from, to []byte, f func(key, value []byte) (bool, error)) 
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var failed error
+	var key []byte
 	end := string(to)
-	m.tree.Ascend(string(from), func(k string, v []byte) bool {
+	m.tree.Ascend(string(from), func(k string, v *[]byte) bool {
 		if k >= end {
 			return false
 		}
-		more, err := f([]byte(k), v)
+		key = append(key[:0], k...)
+		more, err := f(key, *v)
 		failed = err
 		return more && err == nil
 	})
@@ -102,5 +137,10 @@ func (m *Memory) Scan(from, to []byte, f func(key, value []byte) (bool, error)) 
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &Memory{tree: *m.tree.Copy()}
+	c := NewMemory()
+	m.tree.Scan(func(k string, v *[]byte) bool {
+		_ = c.Set([]byte(k), *v) // it never fails
+		return true
+	})
+	return c
 }
