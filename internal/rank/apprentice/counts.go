@@ -18,17 +18,8 @@ type Counts struct {
 	// Scratch of count: the slot of each feature, and its count.
 	found   []int
 	amounts []uint64
-}
-
-// reach returns the least and the largest offset of a term's features, schemas.NoOffset apart.
-func (c *cells) reach() (from, to int32) {
-	from, to = maxOffset, minOffset
-	for x := range c.all {
-		if d := x.place().offset(); d != schemas.NoOffset {
-			from, to = min(from, d), max(to, d)
-		}
-	}
-	return from, to
+	// pairs is scratch of weigh.
+	pairs []pair
 }
 
 // place is an offset and a bin.

@@ -131,7 +131,9 @@ func round(w float64) float64 { return math.RoundToEven(w*weightScale) / weightS
 
 // weigh sets the weights of naive Bayes; places is the result of layOut.
 func (m *Model) weigh(c *Counts, places []uint32) {
-	pairs := make([]pair, len(m.weights))
+	c.pairs = slices.Grow(c.pairs[:0], len(m.weights))[:len(m.weights)]
+	pairs := c.pairs
+	clear(pairs)
 	var tokens pair
 	unit := c.finest()
 	var name []byte

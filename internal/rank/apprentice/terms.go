@@ -203,12 +203,15 @@ func (c cell) count() uint64 { return uint64(c) & (1<<countBits - 1) }
 type cells struct {
 	slots []cell // a power of two of them
 	used  uint32
+	// from is the least, to the largest offset, schemas.NoOffset apart; from = to = schemas.NoOffset if there is none.
+	from, to int8
 }
 
 // add adds n ≥ 1 to the count at a place.
 func (c *cells) add(p place, n uint64) {
 	if len(c.slots) == 0 {
 		c.slots = make([]cell, 2)
+		c.from, c.to = schemas.NoOffset, schemas.NoOffset
 	}
 	i := c.find(p)
 	if c.slots[i] == 0 {
@@ -217,9 +220,29 @@ func (c *cells) add(p place, n uint64) {
 			i = c.find(p)
 		}
 		c.used++
+		c.widen(p.offset())
 	}
 	n = min(countLimit, c.slots[i].count()+min(countLimit, n))
 	c.slots[i] = cell(p)<<countBits | cell(n)
+}
+
+// widen notes an offset.
+func (c *cells) widen(offset int32) {
+	switch {
+	case offset == schemas.NoOffset:
+	case c.to == schemas.NoOffset:
+		c.from, c.to = int8(offset), int8(offset)
+	default:
+		c.from, c.to = min(c.from, int8(offset)), max(c.to, int8(offset))
+	}
+}
+
+// reach returns the least and the largest offset of a term's features, schemas.NoOffset apart; from > to if there is none.
+func (c *cells) reach() (from, to int32) {
+	if c.to == schemas.NoOffset {
+		return maxOffset, minOffset
+	}
+	return int32(c.from), int32(c.to)
 }
 
 // find returns the slot of a place, a free one if it has none. There is always a free one.
