@@ -72,7 +72,7 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	s.places.Expands = slices.ContainsFunc(policies, (*policy.Policy).ExpandsPages)
 	s.pages.Lists, s.pages.Cocites, s.queues.AllLead = s.places.Expands, limits.families.Cocitation(), mixture != nil
 	s.hosts.Limits, s.waits.RetryDelay = queue.Limits{Window: limits.hostWindow, Cap: limits.hostCap, Patience: limits.hostPatience}, o.RetryDelay
-	s.prefetch.Forward = limits.forward
+	s.prefetch.Forward, s.rescorer.Sync = limits.forward, limits.sync
 	s.places.DMax, s.places.Families, s.places.Foreign = limits.dMax, limits.families, len(o.Rankers)+len(s.learners.byPolicy) > 0
 	s.SetMemory(o.Memory)
 	s.state.Counters.Stopped = ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED
@@ -99,6 +99,9 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		}
 	}
 	s.hosts.RebuildHeaps()
+	if err := s.rescorer.ScoreWaiting(); err != nil {
+		return err
+	}
 	digest, err := digestOf(ctl.GetExcludes())
 	if err != nil {
 		return err

@@ -76,6 +76,11 @@ func (s *Shard) Dispatch(now time.Time, limit int) ([]*schemas.FetchRequest, err
 			if !ok {
 				break
 			}
+			if scored, err := s.rescorer.ScoreHead(lead); err != nil {
+				return nil, fmt.Errorf("dispatch: %w", err)
+			} else if scored {
+				held = heldBack{} // the heads have changed
+			}
 			h, err := s.dispatcher.choose(&held, lead, ms)
 			if err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)

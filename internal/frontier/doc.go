@@ -47,7 +47,8 @@
 // heads. At the end a range delete clears the old generation. A pass is finished under the model that it was begun with;
 // then the newest is used. After a change of policies the queues are emptied and filled again in the same way; entries that
 // are not placed yet keep the crawl from ending. Under learning.sync Dispatch finishes both first, and waits for due
-// models, rankings of hubs and guides. See 0090 (what a pass scores) and 0104 (its order).
+// models, rankings of hubs and guides; most models make no pass then, and tiers are scored before a policy chooses from them. See
+// 0090 (what is scored) and 0104 (the order of a pass).
 //
 // # Recovery
 //

@@ -18,6 +18,7 @@ import (
 	"forager/internal/frontier/place"
 	"forager/internal/frontier/rescore"
 	"forager/internal/frontier/state"
+	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
@@ -365,10 +366,21 @@ func (n *naive) nextPass() {
 	for _, e := range n.entries {
 		e.done = false
 	}
+	if n.atOnce() {
+		for e := n.bestOld(); e != nil; e = n.bestOld() {
+			n.place(e)
+		}
+	}
 	if n.bestOld() == nil {
 		n.passing = false
 		n.nextPass()
 	}
+}
+
+// atOnce reports whether a pass need not be seen as one: nothing is chosen before all is scored that the choice depends on.
+func (n *naive) atOnce() bool {
+	_, ok := n.newest.model.(*apprentice.Model)
+	return ok && n.ctl.GetLearning().GetSync() && !slices.ContainsFunc(n.ctl.GetPolicies(), n.expands)
 }
 
 func (n *naive) bestOld() *nEntry {

@@ -9,6 +9,8 @@ import (
 
 	"forager/internal/frontier/state"
 	"forager/internal/frontier/storage"
+	"forager/internal/frontier/why"
+	"forager/internal/rank/apprentice"
 	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
 	"forager/schemas"
@@ -112,5 +114,67 @@ func TestAPassAsksForWhatItMayChange(t *testing.T) {
 		if len(places) != 3 {
 			t.Errorf("queued are %v", slices.Sorted(maps.Keys(places)))
 		}
+	}
+}
+
+// TestTiersWaitForTheirScores: under learning.sync a new model scores a tier when it is about to be chosen from, whether its entries
+// were placed before or after the model came, and a link that is added meanwhile counts.
+func TestTiersWaitForTheirScores(t *testing.T) {
+	s := newScript(t, func(c *schemas.CrawlControl) {
+		c.Policies = []*schemas.Policy{{Name: "gated", Ranker: schemas.Ranker_RANKER_APPRENTICE, Gate: &schemas.Gate{
+			Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Action: schemas.GateAction_GATE_ACTION_DEFER, Threshold: .5,
+		}}}
+		c.Learning = &schemas.Learning{Sync: true, SwitchPages: 50}
+	})
+	s.seed(onA("good"), onA("bad"), onA("late"), onA("later"))
+	s.want(s.dispatch(9), onA("good"))
+	counts := apprentice.NewCounts()
+	if err := counts.Add([]*schemas.Feature{{Term: "a", Offset: schemas.NoOffset, Count: 1}}, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.deliver(onA("good"), .9, true, onA("x"))
+	s.want(s.dispatch(9), onA("bad"))
+	s.deliver(onA("bad"), .1, false, onA("y"))
+	if err := s.shard.SetModel("m/1", counts.Model(), 2); err != nil {
+		t.Fatal(err)
+	}
+	scored := func(url string) bool {
+		e, err := s.shard.state.Seen(onA(url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Places[0].Model == s.shard.places.Using.Number
+	}
+	s.want(s.dispatch(9), onA("late"))
+	s.deliver(onA("late"), .1, false, onA("y"), onA("z"))
+	if !scored("x") || scored("y") || scored("z") {
+		t.Errorf("after a choice from the first tier, scored are x %t, y %t, z %t", scored("x"), scored("y"), scored("z"))
+	}
+	all, err := scope.New(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := why.Ask(s.store, why.Question{Control: s.ctl, Scope: all, URL: onA("y"), Now: s.now}); err != nil || len(a.Places) != 1 || a.Places[0].Model != "" {
+		t.Errorf("why is y queued: %+v, %v", a, err)
+	}
+	s.want(s.dispatch(9), onA("later"))
+	if err := s.shard.SetModel("m/2", counts.Model(), 3); err != nil {
+		t.Fatal(err)
+	}
+	s.deliver(onA("later"), .9, true, onA("z")) // from a tier that waits to another one
+	s.want(s.dispatch(9), onA("x"))
+	s.apply(s.answer(onA("x"), schemas.Outcome_OUTCOME_CLIENT_ERROR))
+	s.open() // which tiers are scored is not stored
+	if err := s.shard.SetModel("m/2", counts.Model(), 3); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.dispatch(9), onA("z"))
+	if scored("y") {
+		t.Error("y is scored")
+	}
+	s.apply(s.answer(onA("z"), schemas.Outcome_OUTCOME_CLIENT_ERROR))
+	s.want(s.dispatch(9), onA("y"))
+	if got := s.last[onA("y")].GetModel(); got != "m/2" {
+		t.Errorf("y was chosen by %q", got)
 	}
 }

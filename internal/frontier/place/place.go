@@ -26,6 +26,9 @@ type Placer struct {
 	DMax     int
 	Families linkfeature.Families
 	Foreign  bool
+	// Scored has an element for each policy: of one that learns, entries in tiers from it on need not be scored under the model in
+	// use; nil = all are (Rescorer.ScoreHead).
+	Scored []uint32
 
 	// Made are features that were made in advance of the verdict that is being applied, Stale are scores made in advance of
 	// links to entries that a pass has yet to score.
@@ -128,6 +131,7 @@ func (pr *Placer) Score(e *state.Entry) error {
 	if err != nil {
 		return err
 	}
+	var src policy.Source // one for all links, as it escapes
 	for p, pl := range pr.Policies {
 		at := &e.Places[p]
 		if !pl.Learns() {
@@ -146,7 +150,7 @@ func (pr *Placer) Score(e *state.Entry) error {
 					return err
 				}
 			}
-			src := sourceOf(l.Source, l)
+			src = sourceOf(l.Source, l)
 			src.Raised = e.Raised
 			if !pl.Counts(&src, was.Tier) {
 				continue
@@ -218,25 +222,46 @@ func (pr *Placer) NoPlaces(reuse []state.Placed) []state.Placed {
 
 // AddPlace folds one more link into the entry's places.
 func (pr *Placer) AddPlace(e *state.Entry, p *state.Page, l *state.Link) error {
-	src, err := pr.source(p, l, pr.Learns)
-	if err != nil {
-		return err
-	}
+	src := sourceOf(p, l)
 	src.Raised = e.Raised
-	for i, policy := range pr.Policies {
-		if e.Places[i].Place, err = policy.Add(e.Places[i].Place, e.URL, &src, p.Number); err != nil {
+	for i, pl := range pr.Policies {
+		at := &e.Places[i]
+		if pl.Learns() && !src.Seed {
+			if tier, in := pl.Tier(&src); !in || at.Pinned || at.In && tier > at.Tier {
+				continue
+			} else if !pr.scores(i, tier) {
+				if !at.In || tier < at.Tier {
+					at.Place = policy.Place{In: true, Tier: tier}
+				}
+				at.Model = state.Unscored
+				continue
+			}
+			if at.Model = pr.Using.Number; !src.HasHigh && pr.Using.Model != nil {
+				high, err := pr.knownHigh(p, l)
+				if err != nil {
+					return err
+				}
+				src.High, src.HasHigh = high, true
+			}
+		}
+		var err error
+		if at.Place, err = pl.Add(at.Place, e.URL, &src, p.Number); err != nil {
 			return err
 		}
 	}
+	l.Scored = false
 	return nil
 }
 
-// Fresh reports whether the entry's places were made under the newest generation and the model in
+// scores reports whether entries in a tier of policy p are scored as they are placed.
+func (pr *Placer) scores(p int, tier uint32) bool { return pr.Scored == nil || tier < pr.Scored[p] }
+
+// Fresh reports whether the entry's places were made under the newest generation and, in tiers that are scored, the model in
 // use, so that a further link can be folded into them.
 func (pr *Placer) Fresh(e *state.Entry) bool {
 	for p := range pr.Policies {
 		at := &e.Places[p]
-		if at.Generation != pr.state.Generations[p].Next || at.Model != pr.modelOf(p) || at.Linkless() {
+		if at.Generation != pr.state.Generations[p].Next || at.Model != pr.modelOf(p) && pr.scores(p, at.Tier) || at.Linkless() {
 			return false
 		}
 	}

@@ -115,7 +115,7 @@ func (pf *Prefetcher) Prepare(recs []*schemas.LinkFound) error {
 		made: make([]prepared, len(recs)), model: pf.places.ScoredAheadBy(), forward: pf.Forward,
 		dMax: pf.places.DMax, families: pf.places.Families, hosts: pf.state.Counters.Hosts,
 	}
-	work.scores = work.model != nil && pf.places.Learns
+	work.scores = work.model != nil && pf.places.Learns && (pf.places.Scored == nil || slices.Max(pf.places.Scored) > 0)
 	if err := pf.workers.InParallel(len(recs), func(a *Ahead, i int) error {
 		m := &work.made[i]
 		*m = prepared{rec: recs[i], ready: make(chan struct{}), made: place.MadeFeatures{DMax: work.dMax, Families: work.families}}

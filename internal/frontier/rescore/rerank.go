@@ -27,7 +27,7 @@ func (rs *Rescorer) Rerank(shape schemas.ID) error {
 	if err != nil {
 		return err
 	}
-	rs.state.Counters.Shape, rs.state.Counters.Mixed, rs.Stretch = shape, false, nil
+	rs.state.Counters.Shape, rs.state.Counters.Mixed, rs.Stretch, rs.places.Scored = shape, false, nil, nil
 	if err := rs.queues.Reset(len(rs.places.Policies)); err != nil {
 		return err
 	}

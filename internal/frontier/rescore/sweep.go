@@ -61,7 +61,7 @@ func (rs *Rescorer) SweepEntries(n int) ([]Move, error) {
 	last := min(rs.state.Counters.Swept+uint64(min(max(sweepLeast, n), sweepChunk)), rs.Stretch.end)
 	parts := make([][]Move, sweepRead)
 	err := rs.workers.inParts(rs.state.Counters.Swept+1, last, sweepRead, func(part int, from, to uint64) error {
-		return rs.scanEntries(from, to, func(e *state.Entry) { parts[part] = append(parts[part], Move{Entry: e}) })
+		return rs.scanEntries(from, to, rs.queues.IsOld, func(e *state.Entry) { parts[part] = append(parts[part], Move{Entry: e}) })
 	})
 	if err != nil {
 		return nil, err
@@ -150,29 +150,35 @@ func (rs *Rescorer) sweepRest(n int) (done int, err error) {
 	if left > uint64(n) || rs.state.Counters.Entries-rs.state.Counters.Swept > sweepReach {
 		return 0, nil
 	}
+	from := rs.state.Counters.Swept + 1
+	rs.state.Counters.Swept = rs.state.Counters.Entries
+	return rs.scoreWanted(from, rs.queues.IsOld)
+}
+
+// scoreWanted scores the queued entries from an ordinal on that are wanted, and returns their number.
+func (rs *Rescorer) scoreWanted(from uint64, wanted func(e *state.Entry) bool) (done int, err error) {
 	var entries []*state.Entry
-	if err := rs.scanEntries(rs.state.Counters.Swept+1, rs.state.Counters.Entries, func(e *state.Entry) { entries = append(entries, e) }); err != nil {
+	if err := rs.scanEntries(from, rs.state.Counters.Entries, wanted, func(e *state.Entry) { entries = append(entries, e) }); err != nil {
 		return 0, err
 	}
-	rs.state.Counters.Swept = rs.state.Counters.Entries
 	return len(entries), rs.scoreEntries(entries)
 }
 
-// scanEntries calls f for the entries from ≤ ordinal ≤ to that the pass has not scored. It may run concurrently with other
+// scanEntries calls f for the queued entries from ≤ ordinal ≤ to that are wanted. It may run concurrently with other
 // calls of itself.
-func (rs *Rescorer) scanEntries(from, to uint64, f func(e *state.Entry)) error {
+func (rs *Rescorer) scanEntries(from, to uint64, wanted func(e *state.Entry) bool, f func(e *state.Entry)) error {
 	keys := state.NewKeys(state.ShardPrefix(rs.state.Name))
 	begin, end := keys.Entries(from, to)
 	return rs.state.Store.Scan(begin, end, func(key, value []byte) (bool, error) {
 		e, err := rs.sweepEntry(key, value)
-		if err == nil && e != nil {
+		if err == nil && e != nil && wanted(e) {
 			f(e)
 		}
 		return err == nil, err
 	})
 }
 
-// sweepEntry reads an entry of a scan; nil if the pass need not score it.
+// sweepEntry reads an entry of a scan; nil if it is not queued.
 func (rs *Rescorer) sweepEntry(key, value []byte) (*state.Entry, error) {
 	if !queue.IsQueued(value) {
 		return nil, nil
@@ -189,9 +195,6 @@ func (rs *Rescorer) sweepEntry(key, value []byte) (*state.Entry, error) {
 		if e.Host >= rs.state.Counters.Hosts {
 			return nil, fmt.Errorf("frontier: entry %d has the unknown host %d", ordinal, e.Host)
 		}
-	}
-	if !rs.queues.IsOld(e) {
-		return nil, nil
 	}
 	return e, nil
 }

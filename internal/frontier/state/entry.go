@@ -85,9 +85,12 @@ type Placed struct {
 	policy.Place
 	// Generation of the queue that holds the key, if In.
 	Generation uint32
-	// Model that scored it, a name number; 0 = none.
+	// Model that scored it, a name number; 0 = none, Unscored = links were added since.
 	Model uint32
 }
+
+// Unscored is Placed.Model of an entry that must be scored before its policy chooses from its tier.
+const Unscored = math.MaxUint32
 
 // Facts are the circumstances of a dispatch that leaps into the entry are settled with.
 type Facts struct {

@@ -30,8 +30,10 @@ func (q *question) places(e *state.Entry) error {
 		if p.In {
 			var err error
 			x.Tier, x.Score = p.Tier, p.Score
-			if x.Model, err = q.state.NameOf(p.Model); err != nil {
-				return err
+			if p.Model != state.Unscored {
+				if x.Model, err = q.state.NameOf(p.Model); err != nil {
+					return err
+				}
 			}
 			if x.Before, x.Exact, err = q.before(i, e.Order(i), false); err != nil {
 				return err

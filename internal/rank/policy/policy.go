@@ -139,8 +139,8 @@ const (
 // of which a guide scores below it.
 const lastSeed = 0
 
-// tier returns the tier of the link; in is false if the link never enters the frontier.
-func (p *Policy) tier(s *Source) (tier uint32, in bool) {
+// Tier returns the tier of the link; in is false if the link never enters the frontier. It does not depend on models.
+func (p *Policy) Tier(s *Source) (tier uint32, in bool) {
 	tier, in = p.gate.tier(s)
 	switch {
 	case s.Seed && p.pages:
@@ -159,7 +159,7 @@ func (p *Policy) tier(s *Source) (tier uint32, in bool) {
 // Counts reports whether Add changes a place of v by a link, where best is the best tier of v's links. It does not depend
 // on models.
 func (p *Policy) Counts(s *Source, best uint32) bool {
-	tier, in := p.tier(s)
+	tier, in := p.Tier(s)
 	return in && tier <= best
 }
 
@@ -189,7 +189,7 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 	if at.Pinned {
 		return at, nil
 	}
-	tier, in := p.tier(s)
+	tier, in := p.Tier(s)
 	if !in || (at.In && tier > at.Tier) { // pinned seeds are of tier 0
 		return at, nil
 	}
