@@ -14,8 +14,8 @@ import (
 func TestStudiesAreLoaded(t *testing.T) {
 	dir := t.TempDir()
 	rows := []study.Row{
-		{Study: "s", Task: `web:"a", b`, Variant: "soft-focus", Ranker: "soft-focus", Protocol: "C", Settings: `{"d_max":5}`, Seed: 7, AUC: .25, Pages: 10, EndReason: "pages budget spent"},
-		{Study: "s", Task: "web:b", Draw: 3, Variant: "apprentice d_max=0", Ranker: "apprentice", Protocol: "C", Settings: "{}", AUC: 1. / 3, Loss100: 1e-9, Bytes: 1 << 40, EndReason: "stagnated"},
+		{Study: "s", Task: `web:"a", b`, Variant: "soft-focus", Ranker: "soft-focus", Access: "seeds", Settings: `{"d_max":5}`, Seed: 7, AUC: .25, Pages: 10, EndReason: "pages budget spent"},
+		{Study: "s", Task: "web:b", Draw: 3, Variant: "apprentice d_max=0", Ranker: "apprentice", Access: "seeds", Settings: "{}", AUC: 1. / 3, Loss100: 1e-9, Bytes: 1 << 40, EndReason: "stagnated"},
 	}
 	csv, err := os.Create(filepath.Join(dir, "runs.csv"))
 	if err != nil {
