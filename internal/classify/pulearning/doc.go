@@ -10,12 +10,15 @@
 //
 //  1. a classifier separates positives from unlabelled pages (held out, in folds);
 //  2. the prior is estimated from its scores (bestBin, their Algorithm 1);
-//  3. the share π of the unlabelled pages with the highest scores is discarded, a classifier separates the
-//     positives from the rest, and so on for some rounds (their Algorithm 2, CVIR).
+//  3. the share π of the unlabelled pages with the highest scores, but half of them at most, is discarded, a classifier
+//     separates the positives from the rest, and so on for some rounds (their Algorithm 2, CVIR).
+//
+// With few positives bestBin is too high rather than too low, most of all among pages of one template, so the prior is
+// lowered towards a usual one (cautious).
 //
 // The scores become probabilities by the likelihood of presence-only data (Lancaster and Imbens 1996; Ward,
 // Hastie, Barry, Elith and Leathwick, "Presence-Only Data and the EM Algorithm", Biometrics 2009) with two
-// parameters, slope and intercept, on held-out scores. Brier estimates their quality without a page that is
+// parameters, slope and intercept, on held-out scores; the slope is above 0 (Calibrate). Brier estimates their quality without a page that is
 // known to be off topic (du Plessis, Niu and Sugiyama, "Analysis of Learning from Positive and Unlabeled Data",
 // NIPS 2014).
 //

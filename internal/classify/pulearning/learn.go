@@ -41,8 +41,9 @@ type Sample struct {
 type Model struct {
 	Linear
 	Curve
-	// Prior is the share of the unlabelled pages that is on topic.
-	Prior float64
+	// Prior is the share of the unlabelled pages that is on topic, and Most an estimate of it that is too high rather than too
+	// low (bestBin).
+	Prior, Most float64
 	// HeldOut are scores of the sample's pages by models that have not seen them.
 	HeldOut Scores
 }
@@ -94,10 +95,11 @@ func (o *Settings) complete(s *Sample) error {
 }
 
 func (o *Settings) learn(ctx context.Context, s *Sample) (*Model, error) {
-	m := &Model{Prior: o.Prior}
+	m := &Model{Prior: o.Prior, Most: o.Prior}
 	estimate := func(h *Scores) (err error) {
 		if o.Prior == 0 {
-			m.Prior, err = bestBin(h.Positives, h.Unlabelled)
+			m.Most, err = bestBin(h.Positives, h.Unlabelled)
+			m.Prior = cautious(m.Most, len(h.Positives))
 		}
 		return err
 	}
@@ -108,7 +110,7 @@ func (o *Settings) learn(ctx context.Context, s *Sample) (*Model, error) {
 	if err := estimate(first); err != nil {
 		return nil, err
 	}
-	share := m.Prior
+	share := min(m.Most, mostDiscarded)
 	h, err := o.heldOut(ctx, s, func(ctx context.Context, s *Sample) (*Linear, error) { return o.discard(ctx, s, share) })
 	if err != nil {
 		return nil, err

@@ -13,6 +13,21 @@ const (
 	spread     = .01
 )
 
+const (
+	// usual is the prior without evidence, and worth the number of positives whose estimate has the same weight.
+	usual = .1
+	worth = 20
+	// mostDiscarded is the largest share of the unlabelled pages that is discarded.
+	mostDiscarded = .5
+)
+
+// cautious lowers an estimate of bestBin towards the usual prior, the more the fewer positives it is from. On a site with one
+// template ten positives are no more like each other than like all other pages, and all would be on topic by bestBin.
+func cautious(estimate float64, positives int) float64 {
+	n := float64(positives)
+	return min(estimate, (n*estimate+worth*usual)/(n+worth))
+}
+
 // bestBin estimates the prior π from scores of pages that did not train the classifier: above a threshold that few
 // pages except positives pass, the share of unlabelled pages that pass is π times that of the positives. The
 // threshold is the one at which an upper confidence bound of the quotient is least (Garg et al. 2021, Algorithm

@@ -5,6 +5,7 @@ package experiment
 import (
 	"cmp"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -260,27 +261,152 @@ func learningOn(t testing.TB, g *Ground, task *taskfile.Task, set *taskfile.Crit
 	t.Helper()
 	e := likeExamples(t, g.web, task, set, 10)
 	own := g.underCritic(t, task, set, likeCritic(t, task, e))
-	policy, err := crawlfile.Policy("apprentice")
+	return own, learnOn(t, own, e, &Run{Seeds: task.Seeds[draw], Learning: learning}, "apprentice", 50, 100)
+}
+
+// learnOn crawls the ground by a ranker; after some numbers of pages its critic is trained again, with the pages met so far as
+// further background.
+func learnOn(t testing.TB, own *Ground, e *pulearning.Examples, run *Run, ranker string, after ...int) *Crawl {
+	t.Helper()
+	policy, err := crawlfile.Policy(ranker)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pages := 0
-	crawl, err := (&Run{
-		Ground: own, Seeds: task.Seeds[draw], Policies: []*schemas.Policy{policy}, Learning: learning,
-		Observe: func(_ *frontier.Shard, u string) error {
-			rec := own.found(u)
-			if rec.GetJudgement() == nil {
-				return nil
-			}
-			e.Background = append(e.Background, read(t, own.web, own.web.pages[u]))
-			if pages++; pages == 50 || pages == 100 {
-				own.heedAs(t, likeCritic(t, task, e))
-			}
+	run.Ground, run.Policies = own, []*schemas.Policy{policy}
+	run.Observe = func(_ *frontier.Shard, u string) error {
+		rec := own.found(u)
+		if rec.GetJudgement() == nil {
 			return nil
-		},
-	}).Crawl(t.Context())
+		}
+		e.Background = append(e.Background, read(t, own.web, own.web.pages[u]))
+		if pages++; slices.Contains(after, pages) {
+			own.heedAs(t, likeCritic(t, own.task, e))
+		}
+		return nil
+	}
+	crawl, err := run.Crawl(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return own, crawl
+	return crawl
+}
+
+// neighbours returns up to n pages that pages link to, of each in turn.
+func (w *Web) neighbours(t testing.TB, from []string, n int) (found []string) {
+	t.Helper()
+	var queues [][]string
+	for _, u := range from {
+		links, err := w.pages[u].links()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var targets []string
+		for _, l := range links {
+			if v := w.resolve(l.GetUrl(), func(string) bool { return true }); v != "" && w.pages[v].outcome == schemas.Outcome_OUTCOME_DELIVERED {
+				targets = append(targets, v)
+			}
+		}
+		slices.SortFunc(targets, func(a, b string) int { return cmp.Compare(xxhash.Sum64String(a), xxhash.Sum64String(b)) })
+		queues = append(queues, targets)
+	}
+	for at := range n {
+		for _, q := range queues {
+			if at < len(q) && len(found) < n && !slices.Contains(from, q[at]) && !slices.Contains(found, q[at]) {
+				found = append(found, q[at])
+			}
+		}
+	}
+	return found
+}
+
+// TestWebsSitesByLikes crawls a wiki for each of six topics from ten likes, whose background are 40 pages that they link to, as
+// crawl start --like does on one host: harvest by the critic is near that by labels, and its first version ranks the pages
+// that it has not seen.
+func TestWebsSitesByLikes(t *testing.T) {
+	file, err := taskfile.Load(filepath.Join(folder(t), "tasks-more.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := file.Select("archwiki:*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		task.Budget = 400
+	}
+	grounds, err := Prepare(t.Context(), file, folder(t), tasks, linkfeature.Settings{DMax: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var off, area float64
+	for _, task := range tasks {
+		set, g := file.Critics[task.Critic], grounds[task]
+		e, likes := likeExamples(t, g.web, task, &set, 10), []string(nil)
+		for _, d := range e.Liked {
+			likes = append(likes, d.URL)
+		}
+		e.Background = nil
+		for _, u := range g.web.neighbours(t, likes, 40) {
+			e.Background = append(e.Background, read(t, g.web, g.web.pages[u]))
+		}
+		own := g.underCritic(t, task, &set, likeCritic(t, task, e))
+		ranked := own.rankedBy(t, e)
+		crawl := learnOn(t, own, e, &Run{Seeds: likes}, "soft-focus", 100, 200)
+		var claimed, truth, n float64
+		for _, s := range crawl.Steps {
+			if slices.Contains(likes, s.URL) {
+				continue
+			}
+			n++
+			claimed += s.Raw
+			if task.Wants(g.web.labels[s.URL]) {
+				truth++
+			}
+		}
+		t.Logf("%s: harvest by the critic %.3f, by labels %.3f; AUC %.3f", task.Name, claimed/n, truth/n, ranked)
+		off += math.Abs(claimed-truth) / n / float64(len(tasks))
+		area += ranked / float64(len(tasks))
+	}
+	t.Logf("harvest by the critic is off by %.3f on average; AUC %.3f", off, area)
+	if off > .25 || area < .7 {
+		t.Errorf("harvest by the critic is off by %.3f on average; AUC %.3f", off, area)
+	}
+}
+
+// rankedBy returns the share of pairs of a page on topic and one off topic, neither of the examples, that the critic of the
+// ground ranks correctly.
+func (g *Ground) rankedBy(t testing.TB, e *pulearning.Examples) float64 {
+	t.Helper()
+	seen := make(map[string]bool)
+	for _, d := range slices.Concat(e.Liked, e.Background) {
+		seen[d.URL] = true
+	}
+	var on, off []float64
+	for _, u := range g.delivered() {
+		rec, err := g.Verdict(t.Context(), u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch r := rec.GetJudgement().GetRaw(); {
+		case seen[u]:
+		case g.task.Wants(g.web.labels[u]):
+			on = append(on, r)
+		default:
+			off = append(off, r)
+		}
+	}
+	slices.Sort(off)
+	right := 0.
+	for _, r := range on {
+		below, _ := slices.BinarySearch(off, r)
+		upTo, _ := slices.BinarySearchFunc(off, r, func(x, r float64) int {
+			if x <= r {
+				return -1
+			}
+			return 1
+		})
+		right += float64(below+upTo) / 2
+	}
+	return right / float64(len(on)) / float64(len(off))
 }
