@@ -9,7 +9,6 @@ import (
 
 	"forager/internal/frontier/state"
 	"forager/internal/frontier/storage"
-	"forager/internal/frontier/why"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
@@ -149,13 +148,6 @@ func TestTiersWaitForTheirScores(t *testing.T) {
 	s.deliver(onA("late"), .1, false, onA("y"), onA("z"))
 	if !scored("x") || scored("y") || scored("z") {
 		t.Errorf("after a choice from the first tier, scored are x %t, y %t, z %t", scored("x"), scored("y"), scored("z"))
-	}
-	all, err := scope.New(nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, err := why.Ask(s.store, why.Question{Control: s.ctl, Scope: all, URL: onA("y"), Now: s.now}); err != nil || len(a.Places) != 1 || a.Places[0].Model != "" {
-		t.Errorf("why is y queued: %+v, %v", a, err)
 	}
 	s.want(s.dispatch(9), onA("later"))
 	if err := s.shard.SetModel("m/2", counts.Model(), 3); err != nil {

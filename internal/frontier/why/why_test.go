@@ -12,6 +12,7 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/frontier/storage"
+	"forager/internal/rank/apprentice"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -307,5 +308,37 @@ func TestDeciding(t *testing.T) {
 	}
 	if a := failed(); a.Deciding() != nil {
 		t.Errorf("nothing failed, and %v decides", a.Deciding())
+	}
+}
+
+// TestATierThatWaitsForItsScores: a URL of a tier that no model has scored yet is explained without a model.
+func TestATierThatWaitsForItsScores(t *testing.T) {
+	c := newCrawl(t, func(ctl *schemas.CrawlControl) {
+		ctl.Policies = []*schemas.Policy{{Name: "gated", Ranker: schemas.Ranker_RANKER_APPRENTICE, Gate: &schemas.Gate{
+			Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Action: schemas.GateAction_GATE_ACTION_DEFER, Threshold: .6,
+		}}}
+		ctl.Learning = &schemas.Learning{Sync: true, SwitchPages: 50}
+	})
+	good, x, y := page("a", "good"), page("a", "x"), page("b", "y")
+	c.seed(good, page("b", "bad"))
+	for _, u := range c.dispatch(2) {
+		if u == good {
+			c.end(u, schemas.Outcome_OUTCOME_DELIVERED, func(r *schemas.LinkFound) { r.Judgement.Raw = .9 }, x)
+		} else {
+			c.end(u, schemas.Outcome_OUTCOME_DELIVERED, nil, y)
+		}
+	}
+	counts := apprentice.NewCounts()
+	if err := counts.Add([]*schemas.Feature{{Term: "read", Offset: schemas.NoOffset, Count: 1}}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.shard.SetModel("m/1", counts.Model(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.dispatch(1); !slices.Equal(got, []string{x}) {
+		t.Fatalf("chosen is %v", got)
+	}
+	if a := c.ask(y, 1); a.State != Queued || len(a.Places) != 1 || a.Places[0].Model != "" {
+		t.Errorf("why is y queued: %+v", a)
 	}
 }
