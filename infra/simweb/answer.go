@@ -195,7 +195,7 @@ func (w *Web) writeTrap(b []byte, s *spot) []byte {
 	x := &writer{w: w, b: b, page: &p, s: stream{state: w.hash(seed, ofText)}, site: stream{state: w.hash(p.host.lo, ofNavigation)}}
 	x.template = int(x.site.next() % 3)
 	x.voice = voice{language: w.language, topic: -1, aside: -1, rest: w.language.background}
-	x.beside = x.voice
+	x.neighbour = x.voice
 	x.head()
 	x.navigation()
 	x.str("<ul>")

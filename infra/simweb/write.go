@@ -8,7 +8,7 @@ type writer struct {
 	page  *page
 	voice voice
 	// beside is the voice of words next to links, which are more topical than those of texts.
-	beside voice
+	neighbour voice
 	// template of the host, and the vocabulary of its navigation.
 	template int
 	site     stream
@@ -24,9 +24,9 @@ func (w *Web) write(b []byte, p *page) []byte {
 	x := &writer{w: w, b: b, page: p, s: stream{state: w.hash(p.id, ofText)}, site: stream{state: w.hash(p.host.lo, ofNavigation)}}
 	x.template = int(x.site.next() % 3)
 	x.voice = w.voice(&x.s, p)
-	x.beside = x.voice
-	x.beside.rest = w.language.titles
-	x.beside.leaf = min(3*x.voice.leaf+14_000, 32_000)
+	x.neighbour = x.voice
+	x.neighbour.rest = w.language.titles
+	x.neighbour.leaf = min(3*x.voice.leaf+14_000, 32_000)
 	x.head()
 	x.navigation()
 	x.str("<h1>")
@@ -296,7 +296,7 @@ func (x *writer) item(l *link, sh *shape) {
 					x.b = append(x.b, ' ')
 				}
 			}
-			x.say(&x.beside, n)
+			x.say(&x.neighbour, n)
 		}
 		x.str(sh.after[i])
 	}
@@ -309,11 +309,11 @@ func (x *writer) anchor(l *link, sh *shape) {
 		if x.s.next()&1 == 0 {
 			x.str(anchors[x.s.intn(len(anchors))])
 		} else {
-			x.say(&x.beside, 1+x.s.intn(3))
+			x.say(&x.neighbour, 1+x.s.intn(3))
 		}
 	} else if x.s.next()&1 == 0 {
 		x.b = append(x.b, ' ')
-		x.say(&x.beside, 1+x.s.intn(2))
+		x.say(&x.neighbour, 1+x.s.intn(2))
 	}
 	x.str(sh.after[2])
 }

@@ -41,7 +41,7 @@ func (j *judge) load() error {
 			return fmt.Errorf("read ClickHouse: %s: %w", table.Name, err)
 		}
 	}
-	err := j.src.Rows(j.ctx, Books, nil, func(_ Place, row []string) error { return j.book(row) })
+	err := j.src.Rows(j.ctx, Books, nil, func(_ Place, row []string) error { return j.record(row) })
 	if err == nil {
 		err = j.src.Rows(j.ctx, Named, nil, func(_ Place, row []string) error { j.put(keyOf(kindSegment, []byte(row[0])), nil); return j.err })
 	}

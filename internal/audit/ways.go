@@ -92,8 +92,8 @@ func (j *judge) byCounts(topic string) bool {
 	return slices.ContainsFunc(j.Ways, func(t Topic) bool { return t.Topic == topic && t.Way == ByCounts })
 }
 
-// book adds a row of the view Books.
-func (j *judge) book(row []string) error {
+// record adds a row of the view Books.
+func (j *judge) record(row []string) error {
 	n, err := strconv.ParseUint(row[1], 10, 64)
 	if err != nil {
 		return fmt.Errorf("view %s: %w", Books.Name, err)

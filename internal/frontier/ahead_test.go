@@ -39,7 +39,7 @@ func testAhead(t *testing.T, store storage.Store, memory int) {
 			if more, err = b.shard.Rescore(400); err != nil {
 				t.Fatal(err)
 			}
-			if at := b.shard.rescorer.Stretch; at != nil && at.Next != nil && at.Next.Done > 0 {
+			if at := b.shard.rescorer.Batch; at != nil && at.Next != nil && at.Next.Done > 0 {
 				meanwhile++
 			}
 			if slices++; slices%4 == 0 {
@@ -107,12 +107,12 @@ func TestSweepPlacesAhead(t *testing.T) {
 	if err := s.SetModel("a", b.model(t), 1); err != nil {
 		t.Fatal(err)
 	}
-	for several := 0; s.state.Counters.Swept < s.state.Counters.Entries; {
-		if _, err := s.rescorer.ReadyStretch(); err != nil {
+	for several := 0; s.state.Counters.Scanned < s.state.Counters.Entries; {
+		if _, err := s.rescorer.ReadyBatch(); err != nil {
 			t.Fatal(err)
 		}
-		behind := s.state.Counters.Swept
-		moves, err := s.rescorer.SweepEntries(100)
+		behind := s.state.Counters.Scanned
+		moves, err := s.rescorer.ScanEntries(100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,10 +124,10 @@ func TestSweepPlacesAhead(t *testing.T) {
 				several++
 			}
 		}
-		if err := s.rescorer.MoveBeside(moves, behind); err != nil {
+		if err := s.rescorer.MoveMeanwhile(moves, behind); err != nil {
 			t.Fatal(err)
 		}
-		if s.state.Counters.Swept == s.state.Counters.Entries && several < 100 {
+		if s.state.Counters.Scanned == s.state.Counters.Entries && several < 100 {
 			t.Fatalf("%d entries of several links: the test is void", several)
 		}
 	}

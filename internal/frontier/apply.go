@@ -32,7 +32,7 @@ type applier struct {
 	flights  *flights
 	pace     *pace
 	peers    *peers
-	renewal  *renewal
+	renewal  *retraining
 	ledger   *ledger
 }
 
@@ -150,7 +150,7 @@ func (ap *applier) complete(id schemas.ID, f *flight, rec *schemas.LinkFound, no
 	if err := ap.waits.Reach(f.host, rec, now); err != nil {
 		return nil, err
 	}
-	e, err := ap.flights.land(id, f, schemas.Deferred(outcome))
+	e, err := ap.flights.complete(id, f, schemas.Deferred(outcome))
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (ap *applier) complete(id schemas.ID, f *flight, rec *schemas.LinkFound, no
 	case outcome == schemas.Outcome_OUTCOME_REDIRECTED:
 		settled, err = ap.redirect(e, rec.GetRedirect())
 	case consequence.Retry && (!consequence.Request || e.Tries+1 < ap.cfg.limits.attempts):
-		err = ap.again(e, rec, consequence.Request, now)
+		err = ap.requeue(e, rec, consequence.Request, now)
 	default:
 		settled, err = ap.finish(e, rec)
 	}

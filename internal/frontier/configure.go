@@ -59,7 +59,7 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		return err
 	}
 	if s.cfg.ctl == nil || !slices.EqualFunc(schemas.Orders(s.cfg.ctl), schemas.Orders(ctl), func(a, b *schemas.Policy) bool { return proto.Equal(a, b) }) || shape != s.state.Counters.Shape {
-		if err := s.learners.teach(ctl, o); err != nil {
+		if err := s.learners.train(ctl, o); err != nil {
 			return err
 		}
 	}

@@ -33,11 +33,11 @@ type dispatcher struct {
 	pace     *pace
 	peers    *peers
 	hubs     *hubs
-	renewal  *renewal
+	renewal  *retraining
 }
 
 // Dispatch chooses up to limit requests, best first, as far as state, budget, window and hosts
-// allow; a slot of the window may be left empty (held.go). They are in flight when it returns. Under
+// allow; a slot of the window may be left empty (throttled.go). They are in flight when it returns. Under
 // learning.sync it first finishes the re-scoring, and chooses nothing while a model is due.
 func (s *Shard) Dispatch(now time.Time, limit int) ([]*schemas.FetchRequest, error) {
 	if err := s.usable(); err != nil {
@@ -59,7 +59,7 @@ func (s *Shard) Dispatch(now time.Time, limit int) ([]*schemas.FetchRequest, err
 				return nil, err
 			}
 		}
-		var held heldBack
+		var held throttled
 		dropped := 0
 		for len(requests) < limit && s.dispatcher.mayDispatch() && s.flights.reachable(ms) {
 			lead, ok, err := s.arms.lead()
@@ -70,7 +70,7 @@ func (s *Shard) Dispatch(now time.Time, limit int) ([]*schemas.FetchRequest, err
 				if _, err := s.Rescore(rescoreStep); err != nil {
 					return nil, err
 				}
-				held = heldBack{} // the heads have changed
+				held = throttled{} // the heads have changed
 				continue
 			}
 			if !ok {
@@ -79,7 +79,7 @@ func (s *Shard) Dispatch(now time.Time, limit int) ([]*schemas.FetchRequest, err
 			if scored, err := s.rescorer.ScoreHead(lead); err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			} else if scored {
-				held = heldBack{} // the heads have changed
+				held = throttled{} // the heads have changed
 			}
 			h, err := s.dispatcher.choose(&held, lead, ms)
 			if err != nil {
@@ -96,12 +96,12 @@ func (s *Shard) Dispatch(now time.Time, limit int) ([]*schemas.FetchRequest, err
 				if dropped++; dropped == mostDropped {
 					break // Rescore goes on with the others
 				}
-				held = heldBack{} // the heads have changed
+				held = throttled{} // the heads have changed
 				continue
 			}
 			requests = append(requests, r)
 			if s.places.Expands {
-				held = heldBack{} // the heads of other hosts have changed, too
+				held = throttled{} // the heads of other hosts have changed, too
 			} else if err := held.add(s.dispatcher, h); err != nil {
 				return nil, fmt.Errorf("dispatch: %w", err)
 			}

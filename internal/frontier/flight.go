@@ -99,9 +99,9 @@ func (fs *flights) takeOff(id schemas.ID, f *flight) error {
 	return fs.saveFlight(id, f)
 }
 
-// land releases what takeOff reserved (the host's cap only if uncounted) and returns the
+// complete releases what takeOff reserved (the host's cap only if uncounted) and returns the
 // entry that the verdict is about; nil if the entry is no longer in flight by this attempt.
-func (fs *flights) land(id schemas.ID, f *flight, uncounted bool) (*state.Entry, error) {
+func (fs *flights) complete(id schemas.ID, f *flight, uncounted bool) (*state.Entry, error) {
 	h, err := fs.hosts.Host(f.host)
 	if err != nil {
 		return nil, err

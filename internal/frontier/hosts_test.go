@@ -31,9 +31,9 @@ func checkHosts(t interface{ Fatalf(string, ...any) }, s *Shard) {
 		if b != want.backlog {
 			t.Fatalf("host %s has %+v to fetch, want %+v", r.Name, b, want.backlog)
 		}
-		total[s.hosts.Standing(r.Dispatched, r.FailingSince, r.FailedAt, r.Rest)].Add(int(b.Queued), int(b.Waiting))
+		total[s.hosts.Reachability(r.Dispatched, r.FailingSince, r.FailedAt, r.Rest)].Add(int(b.Queued), int(b.Waiting))
 		if r.FailingSince > 0 {
-			failing[s.hosts.Standing(0, r.FailingSince, r.FailedAt, r.Rest)]++
+			failing[s.hosts.Reachability(0, r.FailingSince, r.FailedAt, r.Rest)]++
 		}
 		checkWaiting(t, s, n, r)
 		checkFronts(t, s, n, r, want)

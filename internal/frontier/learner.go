@@ -36,9 +36,9 @@ type learners struct {
 	byPolicy map[string]Learner // by policy
 }
 
-// teach makes the learners of a control record and trains them with the samples in the store, including those of earlier
+// train makes the learners of a control record and trains them with the samples in the store, including those of earlier
 // policies.
-func (ln *learners) teach(ctl *schemas.CrawlControl, o Options) error {
+func (ln *learners) train(ctl *schemas.CrawlControl, o Options) error {
 	ln.byPolicy = make(map[string]Learner)
 	for _, p := range schemas.Orders(ctl) {
 		if learner, ok := o.Learners[p.GetName()]; ok {
@@ -47,17 +47,17 @@ func (ln *learners) teach(ctl *schemas.CrawlControl, o Options) error {
 			ln.byPolicy[p.GetName()] = linkvalue.New()
 		}
 	}
-	from := append([]byte(nil), ln.state.Keys.Kind(state.KindLesson)...)
+	from := append([]byte(nil), ln.state.Keys.Kind(state.KindSample)...)
 	if len(ln.byPolicy) == 0 {
 		return nil
 	}
 	return ln.state.Store.Scan(from, state.After(from), func(_, value []byte) (bool, error) {
-		lesson := new(schemas.LinkFound)
-		if err := proto.Unmarshal(value, lesson); err != nil {
-			return false, fmt.Errorf("frontier: a lesson of rankers that learn: %w", err)
+		sample := new(schemas.LinkFound)
+		if err := proto.Unmarshal(value, sample); err != nil {
+			return false, fmt.Errorf("frontier: a sample of rankers that learn: %w", err)
 		}
 		for _, l := range ln.byPolicy {
-			l.Observe(lesson)
+			l.Observe(sample)
 		}
 		return true, nil
 	})
@@ -92,30 +92,30 @@ func (ln *learners) observe(found schemas.Found) error {
 	default:
 		return nil
 	}
-	lesson, err := ln.lesson(found.Record())
+	sample, err := ln.sample(found.Record())
 	if err != nil {
 		return err
 	}
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(lesson)
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(sample)
 	if err != nil {
 		return err
 	}
-	if err := ln.state.Store.Set(ln.state.Keys.U64(state.KindLesson, ln.state.Counters.Clock), b); err != nil {
+	if err := ln.state.Store.Set(ln.state.Keys.U64(state.KindSample, ln.state.Counters.Clock), b); err != nil {
 		return err
 	}
 	var changed []string
 	for _, l := range ln.byPolicy {
-		changed = append(changed, l.Observe(lesson)...)
+		changed = append(changed, l.Observe(sample)...)
 	}
 	slices.Sort(changed) // the order of placing must not depend on that of the learners
 	return ln.places.Reconsider(slices.Compact(changed))
 }
 
-// lesson is the part of a record that learners observe.
-func (ln *learners) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
-	lesson := &schemas.LinkFound{Url: rec.GetUrl(), Outcome: rec.GetOutcome()}
+// sample is the part of a record that learners observe.
+func (ln *learners) sample(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
+	sample := &schemas.LinkFound{Url: rec.GetUrl(), Outcome: rec.GetOutcome()}
 	if j := rec.GetJudgement(); j != nil {
-		lesson.Judgement = &schemas.Judgement{Raw: j.GetRaw(), Calibrated: j.GetCalibrated(), LogOdds: j.LogOdds, TopicLogOdds: j.TopicLogOdds}
+		sample.Judgement = &schemas.Judgement{Raw: j.GetRaw(), Calibrated: j.GetCalibrated(), LogOdds: j.LogOdds, TopicLogOdds: j.TopicLogOdds}
 	}
 	if to, err := weburl.Parse(rec.GetRedirect()); err == nil && rec.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
 		e, err := ln.state.Seen(to.String())
@@ -123,7 +123,7 @@ func (ln *learners) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
 			return nil, err
 		}
 		if e != nil {
-			lesson.Redirect = e.URL
+			sample.Redirect = e.URL
 		}
 	}
 	for i, l := range rec.GetLinks() {
@@ -135,11 +135,11 @@ func (ln *learners) lesson(rec *schemas.LinkFound) (*schemas.LinkFound, error) {
 			return nil, err
 		}
 		if e != nil {
-			lesson.Links = append(lesson.Links, &schemas.Link{Url: l.GetUrl()})
+			sample.Links = append(sample.Links, &schemas.Link{Url: l.GetUrl()})
 			if anchors := rec.GetJudgement().GetAnchors(); len(anchors) > 0 {
-				lesson.Judgement.Anchors = append(lesson.Judgement.Anchors, anchors[i])
+				sample.Judgement.Anchors = append(sample.Judgement.Anchors, anchors[i])
 			}
 		}
 	}
-	return lesson, nil
+	return sample, nil
 }

@@ -39,7 +39,7 @@ func (ld *ledger) settle(v *state.Entry) ([]*schemas.LeapSettled, error) {
 				return nil, err
 			}
 			settled = append(settled, leap)
-			if err := ld.places.TouchBeside(p, &links[i], v); err != nil {
+			if err := ld.places.TouchSiblings(p, &links[i], v); err != nil {
 				return nil, err
 			}
 		}
@@ -115,7 +115,7 @@ func (ld *ledger) leapNamed(u *state.Page, l *state.Link, v *state.Entry, named 
 	}
 	ld.state.Counters.Leaps++
 	ld.state.Counters.Spans[state.SpanSettled].Add(id)
-	if ld.cfg.options.Features == FeaturesOfAll || ld.cfg.options.Features == FeaturesOfLessons && leap.Trains {
+	if ld.cfg.options.Features == FeaturesOfAll || ld.cfg.options.Features == FeaturesOfSamples && leap.Trains {
 		leap.Features, err = ld.teaching(u, l, v)
 	}
 	return leap, err

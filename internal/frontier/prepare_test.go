@@ -77,7 +77,7 @@ func TestPanicIsChargedToItsRecord(t *testing.T) {
 			t.Errorf("verdict %d: %v", i, err)
 		}
 	}
-	if err := s.shard.workers.InParallel(4, func(*rescore.Ahead, int) error { panic("a damaged page") }); err == nil || !strings.Contains(err.Error(), "panic: a damaged page") {
+	if err := s.shard.workers.InParallel(4, func(*rescore.Worker, int) error { panic("a damaged page") }); err == nil || !strings.Contains(err.Error(), "panic: a damaged page") {
 		t.Errorf("work in parallel that panics: %v", err)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"forager/schemas"
 )
 
-// again queues the entry for another attempt: a deferral makes the whole host wait, a failed try
+// requeue queues the entry for another attempt: a deferral makes the whole host wait, a failed try
 // only its own URL (docs/decisions/0100).
-func (ap *applier) again(e *state.Entry, rec *schemas.LinkFound, charged bool, now int64) error {
+func (ap *applier) requeue(e *state.Entry, rec *schemas.LinkFound, charged bool, now int64) error {
 	at := min(rec.GetNotBefore(), now+queue.LongestWait)
 	h, err := ap.hosts.Host(e.Host)
 	if err != nil {

@@ -47,8 +47,8 @@ type Features byte
 const (
 	// FeaturesOfAll leaps.
 	FeaturesOfAll Features = iota
-	// FeaturesOfLessons are those of leaps that train.
-	FeaturesOfLessons
+	// FeaturesOfSamples are those of leaps that train.
+	FeaturesOfSamples
 	// NoFeatures: no leap has features, as nothing is trained.
 	NoFeatures
 )
@@ -90,7 +90,7 @@ type Shard struct {
 	peers    *peers
 	hubs     *hubs
 	learners *learners
-	renewal  *renewal
+	renewal  *retraining
 	// Verdicts and requests.
 	ledger     *ledger
 	applier    *applier
@@ -116,7 +116,7 @@ func newShard(store storage.Store, name state.ShardName) *Shard {
 	s.peers = &peers{cfg: s.cfg, state: s.state}
 	s.hubs = &hubs{cfg: s.cfg, state: s.state, places: s.places}
 	s.learners = &learners{state: s.state, places: s.places}
-	s.renewal = &renewal{cfg: s.cfg, state: s.state}
+	s.renewal = &retraining{cfg: s.cfg, state: s.state}
 	s.ledger = &ledger{cfg: s.cfg, state: s.state, pages: s.pages, places: s.places, peers: s.peers}
 	s.applier = &applier{
 		cfg: s.cfg, state: s.state, pages: s.pages, hosts: s.hosts, queues: s.queues, waits: s.waits, places: s.places, prefetch: s.prefetch, excluder: s.excluder,
@@ -146,7 +146,7 @@ func Open(store storage.Store, crawl string, number uint32) (*Shard, error) {
 	s.SetMemory(DefaultMemory)
 	for _, load := range []func() error{
 		s.state.CheckLayout, s.state.LoadCounters, s.state.LoadNames, s.hosts.LoadHosts, s.flights.loadFlights, s.flights.loadEarly,
-		s.pace.loadLatency, s.waits.LoadOutage, s.state.LoadSeen, s.peers.loadPeers, s.hubs.loadRanked, s.renewal.loadRenewal, s.excluder.Load,
+		s.pace.loadLatency, s.waits.LoadOutage, s.state.LoadSeen, s.peers.loadPeers, s.hubs.loadRanked, s.renewal.loadRetraining, s.excluder.Load,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)

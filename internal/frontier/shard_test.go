@@ -404,7 +404,7 @@ func leftBehind(t *rapid.T, s *Shard, key []byte) bool {
 		t.Fatal(err)
 	}
 	g := s.state.Generations[k.Policy]
-	return g.Passing() && k.Generation == g.Current && k.Order.Ordinal <= s.state.Counters.Swept
+	return g.Passing() && k.Generation == g.Current && k.Order.Ordinal <= s.state.Counters.Scanned
 }
 
 // storedPages reads every page with pending links.

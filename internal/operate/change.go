@@ -59,7 +59,7 @@ func (b *Topics) Change(
 		return nil, err
 	}
 	if !dryRun {
-		next, err := b.ReviseAs(ctx, changed.Control, from.offset)
+		next, err := b.UpdateTo(ctx, changed.Control, from.offset)
 		if err != nil {
 			return nil, err
 		}

@@ -56,11 +56,11 @@ func (b *Topics) begin(crawl string, seen uint64) (origin, error) {
 	return origin{ctl, offset}, nil
 }
 
-// revise writes the next control record.
-func (b *Topics) revise(ctx context.Context, from origin, change func(*schemas.CrawlControl)) (*schemas.CrawlControl, error) {
+// updateFrom writes the next control record.
+func (b *Topics) updateFrom(ctx context.Context, from origin, change func(*schemas.CrawlControl)) (*schemas.CrawlControl, error) {
 	next := proto.CloneOf(from.ctl)
 	change(next)
-	return b.ReviseAs(ctx, next, from.offset)
+	return b.UpdateTo(ctx, next, from.offset)
 }
 
 // SetState lets a crawl run, pause or stop, and returns its control record. seen is the revision from which the change was derived; 0 =
@@ -85,7 +85,7 @@ func (b *Topics) SetState(ctx context.Context, crawl string, seen uint64, state 
 	if from.ctl.GetState() == state && !again {
 		return from.ctl, nil
 	}
-	return b.revise(ctx, from, func(next *schemas.CrawlControl) { next.State = state })
+	return b.updateFrom(ctx, from, func(next *schemas.CrawlControl) { next.State = state })
 }
 
 // refuseStopping is the reason why a crawl that still has requests in flight after it was stopped is not changed.
@@ -143,7 +143,7 @@ func (b *Topics) Rejudge(
 	if proto.Equal(old, next) {
 		return old, old, nil
 	}
-	next, err = b.ReviseAs(ctx, next, from.offset)
+	next, err = b.UpdateTo(ctx, next, from.offset)
 	return old, next, err
 }
 

@@ -43,7 +43,7 @@ func PinModel(ctx context.Context, b *Topics, store registry.Store, crawl string
 	if ctl.GetLearning().GetPinned() == version {
 		return ctl, nil
 	}
-	return b.revise(ctx, from, func(next *schemas.CrawlControl) {
+	return b.updateFrom(ctx, from, func(next *schemas.CrawlControl) {
 		if next.Learning == nil {
 			next.Learning = new(schemas.Learning)
 		}

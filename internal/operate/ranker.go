@@ -48,7 +48,7 @@ func (b *Topics) SwitchRanker(
 		return nil, nil, err
 	}
 	if !proto.Equal(next, from.ctl) {
-		next, err = b.ReviseAs(ctx, next, from.offset)
+		next, err = b.UpdateTo(ctx, next, from.offset)
 	}
 	return from.ctl, next, err
 }

@@ -35,7 +35,7 @@ func (b *Topics) Resume(ctx context.Context, cfg *pipeline.Config, seen uint64, 
 	if err := InScope(ctx, cfg, from.ctl, r.Seeds); err != nil {
 		return nil, nil, err
 	}
-	next, err := b.revise(ctx, from, func(next *schemas.CrawlControl) {
+	next, err := b.updateFrom(ctx, from, func(next *schemas.CrawlControl) {
 		next.State = schemas.CrawlState_CRAWL_STATE_RUNNING
 		if r.Pages > 0 {
 			next.Budget.Pages = r.Pages

@@ -140,7 +140,7 @@ func (b *Topics) Take(m proto.Message) {
 func (b *Topics) Control(crawl string) (*schemas.CrawlControl, error) {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
-	c := b.Controls.Look(crawl)
+	c := b.Controls.Get(crawl)
 	switch {
 	case c == nil:
 		return nil, reason{fmt.Errorf("no crawl %q; %s", crawl, b.others()), ErrUnknown}
@@ -152,15 +152,15 @@ func (b *Topics) Control(crawl string) (*schemas.CrawlControl, error) {
 
 // others names the crawls that exist; the caller holds mu.
 func (b *Topics) others() string {
-	names := b.standing()
+	names := b.states()
 	if len(names) == 0 {
 		return "there is none (forager crawl start makes one)"
 	}
 	return "there are: " + strings.Join(names, ", ")
 }
 
-// standing returns the names of the crawls that were not deleted, sorted; the caller holds mu.
-func (b *Topics) standing() []string {
+// states returns the names of the crawls that were not deleted, sorted; the caller holds mu.
+func (b *Topics) states() []string {
 	return slices.DeleteFunc(b.Controls.Crawls(), b.Controls.Deleted)
 }
 
@@ -168,7 +168,7 @@ func (b *Topics) standing() []string {
 func (b *Topics) Known() []string {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
-	return b.standing()
+	return b.states()
 }
 
 // Versions returns the versions of the models whose announcements are retained: the newest ones.
@@ -201,7 +201,7 @@ func Deleted(c *schemas.CrawlControl) bool {
 func (b *Topics) Status(crawl string) *schemas.CrawlStatus {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
-	return schemas.WholeCrawl(b.Controls.Look(crawl), b.Statuses[crawl])
+	return schemas.WholeCrawl(b.Controls.Get(crawl), b.Statuses[crawl])
 }
 
 // FirstOffset returns the smallest offset of the crawl's records in a partition of a topic, over all shards; ok

@@ -16,17 +16,17 @@ import (
 // the first of the two records counts (package controls). So every change reads back the records before its
 // own: if there is one of another operator, the change failed and an error is returned (docs/decisions/0500).
 
-// Revise writes the next revision of a crawl's control record: the one in force, changed.
-func (b *Topics) Revise(ctx context.Context, crawl string, change func(*schemas.CrawlControl)) (*schemas.CrawlControl, error) {
+// Update writes the next revision of a crawl's control record: the one in force, changed.
+func (b *Topics) Update(ctx context.Context, crawl string, change func(*schemas.CrawlControl)) (*schemas.CrawlControl, error) {
 	ctl, seen := b.Newest(crawl)
 	next := proto.CloneOf(ctl)
 	change(next)
-	return b.ReviseAs(ctx, next, seen)
+	return b.UpdateTo(ctx, next, seen)
 }
 
-// ReviseAs writes next as the next revision of its crawl's control record; it was derived from the record that
+// UpdateTo writes next as the next revision of its crawl's control record; it was derived from the record that
 // was the newest before the offset seen.
-func (b *Topics) ReviseAs(ctx context.Context, next *schemas.CrawlControl, seen int64) (*schemas.CrawlControl, error) {
+func (b *Topics) UpdateTo(ctx context.Context, next *schemas.CrawlControl, seen int64) (*schemas.CrawlControl, error) {
 	crawl := next.GetCrawl()
 	next.Revision = b.Controls.Next(crawl)
 	winner, err := b.Place(ctx, next, seen)
@@ -44,7 +44,7 @@ func (b *Topics) ReviseAs(ctx context.Context, next *schemas.CrawlControl, seen 
 func (b *Topics) Newest(crawl string) (ctl *schemas.CrawlControl, seen int64) {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
-	return b.Controls.Look(crawl), b.Next[schemas.TopicCrawlControl]
+	return b.Controls.Get(crawl), b.Next[schemas.TopicCrawlControl]
 }
 
 // Place writes a control record that was derived from the records before the offset seen. If another writer was

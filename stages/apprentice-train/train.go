@@ -149,10 +149,10 @@ func wakeAt(res *stateful.Result, at time.Time) {
 // take notes one record.
 func (t *trainer) take(r stream.Record, res *stateful.Result) error {
 	leap := new(schemas.LeapSettled)
-	lesson := false
+	trains := false
 	err := proto.Unmarshal(r.Value, leap)
 	if err == nil {
-		lesson, err = apprentice.Lesson(leap)
+		trains, err = apprentice.Trains(leap)
 	}
 	if err != nil {
 		t.log.Error("poison", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
@@ -160,7 +160,7 @@ func (t *trainer) take(r stream.Record, res *stateful.Result) error {
 		res.Outs = append(res.Outs, letter)
 		return stream.Broken(err)
 	}
-	if !lesson || t.controls.Deleted(leap.GetCrawl()) {
+	if !trains || t.controls.Deleted(leap.GetCrawl()) {
 		return nil
 	}
 	c := t.crawls[leap.GetCrawl()]
@@ -237,7 +237,7 @@ func (t *trainer) load(ctx context.Context, c *crawl) error {
 	if c.learner != nil {
 		return nil
 	}
-	ctl := t.controls.Look(c.name)
+	ctl := t.controls.Get(c.name)
 	if ctl == nil {
 		return await("the crawl has no control record yet")
 	}
@@ -262,7 +262,7 @@ func (t *trainer) load(ctx context.Context, c *crawl) error {
 // publish stores the learner's model. The name has the digest of the bytes: an object that exists is
 // the same model.
 func (t *trainer) publish(ctx context.Context, c *crawl, pages uint64, offset int64, now time.Time) (*schemas.ModelPublished, error) {
-	m, data := registry.Apprentice(c.name, t.controls.Look(c.name).GetCritic(), c.learner, pages, offset, now)
+	m, data := registry.Apprentice(c.name, t.controls.Get(c.name).GetCritic(), c.learner, pages, offset, now)
 	err := registry.Keep(ctx, t.objects, m, data)
 	if errors.Is(err, registry.ErrOther) {
 		return nil, stream.Broken(err)

@@ -23,7 +23,7 @@ import (
 // layered is a guide for which pages of chess are targets, and no others.
 func layered(t testing.TB) []byte {
 	t.Helper()
-	l := &pageguide.Lessons{
+	l := &pageguide.Samples{
 		Targets: []uint32{0}, Parents: localgraph.Known(func(uint32) []uint32 { return nil }),
 		Page: func(uint32) (*schemas.Page, error) {
 			return &schemas.Page{Url: "http://l/", Terms: []string{"chess", "other"}, Tokens: []uint32{0, 0, 1}, LeafLengths: []uint32{3}}, nil

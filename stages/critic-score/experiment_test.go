@@ -46,13 +46,13 @@ func TestExperimentsJudgeAsTheStage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := experiment.Prepare(t.Context(), file, dir, tasks, linkfeature.Settings{DMax: 5})
+	environments, err := experiment.Prepare(t.Context(), file, dir, tasks, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ground, task := grounds[tasks[0]], tasks[0]
+	env, task := environments[tasks[0]], tasks[0]
 	var edges strings.Builder
-	for i, u := range ground.URLs() {
+	for i, u := range env.URLs() {
 		fmt.Fprintf(&edges, "http://parent.test/%d %s\nhttp://h0.test/0 %s\n", i, u, u)
 	}
 	parents, _, err := backlink.NewTable(backlink.EdgesOf(t.Context(), strings.NewReader(edges.String()), 0, func(string) bool { return true }))
@@ -74,7 +74,7 @@ func TestExperimentsJudgeAsTheStage(t *testing.T) {
 		Backlinks:     &schemas.BacklinkSource{Source: "backlinks", Ration: 12}, Renewal: new(schemas.Renewal),
 	}
 	w := newWorld(t)
-	w.publishAs(t, "critic", task.Critic, ground.Critic().Marshal())
+	w.publishAs(t, "critic", task.Critic, env.Critic().Marshal())
 	w.publishAs(t, "backlinks", ctl.Backlinks.Source, parents.Marshal())
 	for version, b := range files {
 		w.publishAs(t, "guide", version, b)
@@ -82,7 +82,7 @@ func TestExperimentsJudgeAsTheStage(t *testing.T) {
 	w.revise(t, ctl)
 	var joined, dead, states int
 	run := &experiment.Run{
-		Ground: ground, Seeds: task.Seeds[0], Policies: ctl.Policies, Shadows: ctl.RankerShadows, Learning: ctl.Learning, Guides: guides,
+		Environment: env, Seeds: task.Seeds[0], Policies: ctl.Policies, Shadows: ctl.RankerShadows, Learning: ctl.Learning, Guides: guides,
 		Backlinks: parents, Ration: ctl.Backlinks.Ration, Renewal: ctl.Renewal,
 	}
 	run.Read = append(run.Read, func(rec *schemas.LinkFound, page *schemas.Page) error {
@@ -149,7 +149,7 @@ func layersOf(t *testing.T) []byte {
 		target.Terms, target.Tokens = append(target.Terms, fmt.Sprint("good", i)), append(target.Tokens, i)
 	}
 	target.LeafLengths = []uint32{uint32(len(target.Tokens))}
-	l := &pageguide.Lessons{
+	l := &pageguide.Samples{
 		Targets: []uint32{0}, Parents: localgraph.Known(func(uint32) []uint32 { return nil }),
 		Page: func(uint32) (*schemas.Page, error) { return target, nil },
 	}

@@ -19,7 +19,7 @@ func (s *scorer) judgement(ctx context.Context, parsed *schemas.PageParsed) (*sc
 	if parsed.GetPage() == nil {
 		return nil, errors.New("a delivered page without the page")
 	}
-	control := s.crawls.Look(parsed.GetCrawl())
+	control := s.crawls.Get(parsed.GetCrawl())
 	if control == nil {
 		return nil, stream.Missing("control record of "+parsed.GetCrawl(), fmt.Errorf("crawl %q has no control record yet", parsed.GetCrawl()))
 	}

@@ -115,7 +115,7 @@ func (w *world) control(t testing.TB, crawl, critic string, focus ...string) {
 // revise makes a control record the newest of its crawl.
 func (w *world) revise(t testing.TB, ctl *schemas.CrawlControl) {
 	t.Helper()
-	ctl.Revision = w.scorer.crawls.Look(ctl.GetCrawl()).GetRevision() + 1
+	ctl.Revision = w.scorer.crawls.Get(ctl.GetCrawl()).GetRevision() + 1
 	b, err := proto.Marshal(ctl)
 	if err != nil {
 		t.Fatal(err)

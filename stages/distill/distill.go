@@ -47,7 +47,7 @@ type shard struct {
 //
 //	's' key of the shard                  → version, ranked, chosen
 //	'g' len(key) key of the shard, … → its graph
-//	'r' key of the shard                  → version, the state of its guide (renew.go)
+//	'r' key of the shard                  → version, the state of its guide (retrain.go)
 //	'p' len(key) key of the shard, … → its pages with their words
 const (
 	shardKind    = 's'
@@ -125,7 +125,7 @@ func (d *distiller) Recover(stream.Record) error {
 // Step notes verdicts, and ranks shards when they are due.
 func (d *distiller) Step(ctx context.Context, w stateful.Work) (stateful.Result, error) {
 	var res stateful.Result
-	if err := d.look(&res); err != nil {
+	if err := d.readRankings(&res); err != nil {
 		return res, err
 	}
 	for _, r := range w.Records {
@@ -170,10 +170,10 @@ func (d *distiller) act(ctx context.Context, s *shard, res *stateful.Result) err
 	})
 }
 
-// look updates the shards to crawl.control.
-func (d *distiller) look(res *stateful.Result) error {
+// readRankings updates the shards to crawl.control.
+func (d *distiller) readRankings(res *stateful.Result) error {
 	for key, s := range d.shards {
-		ctl := d.controls.Look(s.crawl)
+		ctl := d.controls.Get(s.crawl)
 		switch {
 		case ctl == nil || s.chosen && !d.controls.Deleted(s.crawl):
 		case chooses(ctl) && !d.controls.Deleted(s.crawl):
@@ -220,14 +220,14 @@ func (d *distiller) take(r stream.Record) (*shard, error) {
 		if s, err = d.add(crawl, rec.GetShard()); err != nil {
 			return nil, err
 		}
-		s.chosen = chooses(d.controls.Look(crawl))
+		s.chosen = chooses(d.controls.Get(crawl))
 		if err := d.save(s); err != nil {
 			return nil, err
 		}
 	}
 	before := s.graph.Pages()
 	err := s.graph.Note(rec, r.Offset)
-	if ctl := d.controls.Look(crawl); err == nil && (ctl == nil || ctl.GetRenewal() != nil) {
+	if ctl := d.controls.Get(crawl); err == nil && (ctl == nil || ctl.GetRenewal() != nil) {
 		err = s.pages.Note(rec, r.Offset)
 	}
 	if errors.Is(err, distill.ErrRecord) {
@@ -246,7 +246,7 @@ func chooses(ctl *schemas.CrawlControl) bool { return schemas.Raises(ctl) || ctl
 // wants reports whether the records of a crawl are noted: it has a distiller, or had one, or this is
 // not known yet.
 func (d *distiller) wants(crawl string) bool {
-	ctl := d.controls.Look(crawl)
+	ctl := d.controls.Get(crawl)
 	if ctl == nil || chooses(ctl) {
 		return !d.controls.Deleted(crawl)
 	}
@@ -265,7 +265,7 @@ func (d *distiller) skip(r stream.Record, cause error) {
 
 // rank ranks the hubs of a shard if its crawl has a distiller and there are enough pages.
 func (d *distiller) rank(ctx context.Context, s *shard, res *stateful.Result) error {
-	ctl := d.controls.Look(s.crawl)
+	ctl := d.controls.Get(s.crawl)
 	if !schemas.Raises(ctl) || distill.Boundary(s.graph.Pages(), distill.Every(ctl)) <= s.ranked {
 		return nil
 	}

@@ -25,7 +25,7 @@
 //
 // Repetition is safe: a record is noted once, by its id, and a ranking is a function of the records noted; copies have the same id, and
 // prioritize ignores older ones. The version of a guide is its digest, and a control record for it is written only while none is in force
-// that has it (renew.go).
+// that has it (retrain.go).
 //
 // While the stage replays its input nothing is ranked; it ranks once after that. A ranking is computed within a step, and the other crawls of the
 // partition wait for it. Only the newest 1,048,576 pages and redirects are ranked, or the newest of these with 8,388,608 links between them

@@ -73,7 +73,7 @@ func (x *extractor) links(found *schemas.LinkFound, judged *schemas.PageJudged, 
 	if page == nil || judged.GetJudgement() == nil {
 		return errors.New("a delivered page without the page or its judgement")
 	}
-	control := x.crawls.Look(judged.GetCrawl())
+	control := x.crawls.Get(judged.GetCrawl())
 	if control == nil {
 		return stream.Missing("control record of "+judged.GetCrawl(), fmt.Errorf("crawl %q has no control record yet", judged.GetCrawl()))
 	}

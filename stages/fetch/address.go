@@ -36,7 +36,7 @@ func (r *route) address() string {
 func (r *route) leadsTo(u weburl.URL) bool { return r == nil || r.host == u.Hostname() }
 
 // get makes a request at the address of the route.
-func (r *route) get(ctx context.Context, client getter, request webclient.Request) (*webclient.Answer, error) {
+func (r *route) get(ctx context.Context, client getter, request webclient.Request) (*webclient.Response, error) {
 	switch {
 	case r == nil:
 	case r.err != nil:
@@ -47,8 +47,8 @@ func (r *route) get(ctx context.Context, client getter, request webclient.Reques
 	return client.Get(ctx, request)
 }
 
-// addressBook has the addresses of hosts whose requests are limited by address.
-type addressBook struct {
+// addressCache has the addresses of hosts whose requests are limited by address.
+type addressCache struct {
 	mu    sync.Mutex
 	known map[string]located
 }
@@ -65,10 +65,10 @@ const (
 	mostLocated = 10_000
 )
 
-func newAddressBook() *addressBook { return &addressBook{known: map[string]located{}} }
+func newAddressCache() *addressCache { return &addressCache{known: map[string]located{}} }
 
 // of returns the route to the host of a URL.
-func (b *addressBook) of(ctx context.Context, client getter, u weburl.URL) *route {
+func (b *addressCache) of(ctx context.Context, client getter, u weburl.URL) *route {
 	host := u.Hostname()
 	b.mu.Lock()
 	at, ok := b.known[host]
@@ -87,7 +87,7 @@ func (b *addressBook) of(ctx context.Context, client getter, u weburl.URL) *rout
 	return &route{host: host, at: at.list[0]}
 }
 
-func (b *addressBook) keep(host string, at located) {
+func (b *addressCache) keep(host string, at located) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.known) >= mostLocated {
@@ -97,7 +97,7 @@ func (b *addressBook) keep(host string, at located) {
 }
 
 // failed notes that the address of a route could not be connected to: the host's others come first.
-func (b *addressBook) failed(r *route) {
+func (b *addressCache) failed(r *route) {
 	if r == nil || !r.at.IsValid() {
 		return
 	}

@@ -145,7 +145,7 @@ func TestRoutesOfAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	u, book := parse(t, "http://many.test:"+web.port+"/"), newAddressBook()
+	u, book := parse(t, "http://many.test:"+web.port+"/"), newAddressCache()
 	tried := map[string]error{}
 	for range 3 {
 		r := book.of(t.Context(), client, u)

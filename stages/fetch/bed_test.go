@@ -132,9 +132,9 @@ type listening struct {
 	header func(url string)
 }
 
-func (l *listening) Get(ctx context.Context, r webclient.Request) (*webclient.Answer, error) {
+func (l *listening) Get(ctx context.Context, r webclient.Request) (*webclient.Response, error) {
 	want := r.Want
-	r.Want = func(a *webclient.Answer, start []byte) bool {
+	r.Want = func(a *webclient.Response, start []byte) bool {
 		if start == nil {
 			l.header(r.URL.String())
 		}

@@ -30,7 +30,7 @@
 //
 // After 429 and 503 the host is not requested for 10 s, doubled each time up to an hour, or for Retry-After; then its pause is
 // longer, and shrinks by a tenth with each normal response. From the 7th refusal in a row on the request is a SERVER_ERROR, whose tries are counted: otherwise a host that always
-// refuses would keep its crawl from ending. For robots.txt (RFC 9309) see robotsBook.
+// refuses would keep its crawl from ending. For robots.txt (RFC 9309) see robotsCache.
 //
 // # Addresses
 //

@@ -39,11 +39,11 @@ type stage struct {
 	set      settings
 	log      *slog.Logger
 	client   getter
-	robots   *robotsBook
+	robots   *robotsCache
 	segments *segment.Writer
 	schedule *scheduler
 	// addresses and turns are for crawls with limits of addresses.
-	addresses *addressBook
+	addresses *addressCache
 	turns     *turnLog
 	metrics   *metrics
 	storing   context.Context // ends when pages are no longer stored
@@ -58,7 +58,7 @@ type stage struct {
 func newStage(ctx context.Context, set settings, store *objects.Store, client getter, produce produceFunc, log *slog.Logger, reg prometheus.Registerer) (*stage, error) {
 	s := &stage{
 		set: set, log: log, storing: ctx,
-		crawls: controls.New(), partitions: map[int]*partition{}, addresses: newAddressBook(), turns: newTurnLog(produce, log),
+		crawls: controls.New(), partitions: map[int]*partition{}, addresses: newAddressCache(), turns: newTurnLog(produce, log),
 	}
 	places := newPlaces(max(set.HeaderTimeout, set.BodyTimeout), s.turns.send)
 	s.schedule = newScheduler(set.Concurrency, maxInFlight, set.Hold, func() { s.segments.Flush() }, places)
@@ -69,7 +69,7 @@ func newStage(ctx context.Context, set settings, store *objects.Store, client ge
 	watched := watch(client)
 	watched.outages.report(log, s.metrics.unreachable)
 	s.client = watched
-	s.robots = newRobotsBook(watched, set.RobotsTTL, func(result string) { s.metrics.robots.WithLabelValues(result).Inc() })
+	s.robots = newRobotsCache(watched, set.RobotsTTL, func(result string) { s.metrics.robots.WithLabelValues(result).Inc() })
 	s.segments = segment.NewWriter(ctx, store, segment.Settings{
 		Bytes: set.SegmentBytes, Age: set.SegmentAge, Linger: set.Linger, Instance: set.Instance, Software: "forager fetch",
 		Stored: s.metrics.stored, Waiting: s.metrics.waiting,
@@ -90,7 +90,7 @@ func (s *stage) control(r stream.Record) error {
 }
 
 func (s *stage) isStopped(crawl string) bool {
-	state := s.crawls.Look(crawl).GetState()
+	state := s.crawls.Get(crawl).GetState()
 	return state == schemas.CrawlState_CRAWL_STATE_STOPPED || state == schemas.CrawlState_CRAWL_STATE_DELETED
 }
 

@@ -297,7 +297,7 @@ func watch(client getter) *watched {
 	return &watched{client, newOutages()}
 }
 
-func (w *watched) Get(ctx context.Context, r webclient.Request) (*webclient.Answer, error) {
+func (w *watched) Get(ctx context.Context, r webclient.Request) (*webclient.Response, error) {
 	probe, err := w.outages.allow(r.URL.Host())
 	if err != nil {
 		return nil, err

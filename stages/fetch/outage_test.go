@@ -80,12 +80,12 @@ type web struct {
 
 func (w *web) Addresses(context.Context, weburl.URL) ([]netip.Addr, error) { return nil, nil }
 
-func (w *web) Get(_ context.Context, r webclient.Request) (*webclient.Answer, error) {
+func (w *web) Get(_ context.Context, r webclient.Request) (*webclient.Response, error) {
 	w.asked[r.URL.Host()]++
 	if err := w.down(r.URL.Host()); err != nil {
 		return nil, err
 	}
-	return &webclient.Answer{Status: 200}, nil
+	return &webclient.Response{Status: 200}, nil
 }
 
 func newWeb(down func(string) error) (*web, *watched) {

@@ -51,7 +51,7 @@ type places struct {
 	// lives is how long a turn lasts at most after it was asked for.
 	lives  time.Duration
 	send   func(*schemas.FetchTurn) // in the order of the calls; it does not block
-	book   *turns.Book
+	book   *turns.Table
 	all    map[placeKey]*place
 	byTurn map[turns.ID]*place
 	// reviews are the times of the next reviews of networks.

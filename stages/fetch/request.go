@@ -228,7 +228,7 @@ func (r *request) fetch() report {
 }
 
 // want reports whether to read a body: only those of pages are read.
-func want(a *webclient.Answer, start []byte) bool {
+func want(a *webclient.Response, start []byte) bool {
 	contentType := a.Header.Get("Content-Type")
 	if start == nil {
 		return a.Status == http.StatusOK && httpresponse.MayBeHTML(contentType)
@@ -237,7 +237,7 @@ func want(a *webclient.Answer, start []byte) bool {
 }
 
 // answered sets the fields that follow from the response.
-func (r *request) answered(page *schemas.PageFetched, got *webclient.Answer, took time.Duration) {
+func (r *request) answered(page *schemas.PageFetched, got *webclient.Response, took time.Duration) {
 	contentType := got.Header.Get("Content-Type")
 	meaning := httpresponse.Of(r.url, got.Status, got.Header.Get("Location"), contentType, got.Body)
 	if meaning.Outcome == schemas.Outcome_OUTCOME_DELIVERED && got.Body == nil {
@@ -278,7 +278,7 @@ func retryAfter(value string, now time.Time) (time.Duration, bool) {
 }
 
 // store adds the page to a segment and settles the request when it is stored.
-func (r *request) store(page *schemas.PageFetched, got *webclient.Answer, began time.Time) {
+func (r *request) store(page *schemas.PageFetched, got *webclient.Response, began time.Time) {
 	page.Size, page.Truncated = uint64(len(got.Body)), got.Truncated != ""
 	// Not r.ctx: a page fetched while the partition is being revoked is still sent.
 	err := r.stage.segments.Add(r.stage.storing, got.Page([16]byte(r.req.Id), r.req.Url, began), func(at segment.Location, err error) {

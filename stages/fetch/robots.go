@@ -19,7 +19,7 @@ import (
 
 // getter makes requests to web servers; *webclient.Client implements it.
 type getter interface {
-	Get(ctx context.Context, r webclient.Request) (*webclient.Answer, error)
+	Get(ctx context.Context, r webclient.Request) (*webclient.Response, error)
 	// Addresses returns those of a URL's host, the best first; none if a proxy connects to them.
 	Addresses(ctx context.Context, u weburl.URL) ([]netip.Addr, error)
 }
@@ -35,14 +35,14 @@ type ruling struct {
 	notBefore time.Time
 }
 
-// robotsBook keeps the robots.txt of origins.
+// robotsCache keeps the robots.txt of origins.
 //
 // By the response (RFC 9309 §2.3.1): 2xx is read. 4xx, a redirect without a target or a sixth one: everything is
 // allowed. 5xx, 429 and timeouts: nothing is allowed for a while that doubles with each failure, and requests are
 // deferred; after maxFailures in a row they are disallowed. If no connection can be made, requests fail as their pages
 // would. A response that is not HTTP, or not in the coding that it names, is read as far as possible; so is one that
 // was truncated maxFailures times. While a robots.txt is unavailable, an older one remains in force (§2.4).
-type robotsBook struct {
+type robotsCache struct {
 	client getter
 	ttl    time.Duration
 	count  func(result string)
@@ -68,7 +68,7 @@ type origin struct {
 type hop struct {
 	at     weburl.URL
 	number int
-	last   *webclient.Answer // which redirected
+	last   *webclient.Response // which redirected
 }
 
 const (
@@ -81,14 +81,14 @@ const (
 	keepRobots = 256 << 20
 )
 
-func newRobotsBook(client getter, ttl time.Duration, count func(string)) *robotsBook {
-	return &robotsBook{client: client, ttl: ttl, count: count, origins: map[string]*list.Element{}}
+func newRobotsCache(client getter, ttl time.Duration, count func(string)) *robotsCache {
+	return &robotsCache{client: client, ttl: ttl, count: count, origins: map[string]*list.Element{}}
 }
 
 // ruling returns the ruling for a URL. asked: the host's robots.txt was requested, over a new connection
 // if newConnection is true, and by the route, which is for one request. The error is that of ctx, webclient.ErrHungUp or
 // errElsewhere; then there is no ruling.
-func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string, newConnection bool, by *route) (r ruling, asked bool, err error) {
+func (b *robotsCache) ruling(ctx context.Context, u weburl.URL, userAgent string, newConnection bool, by *route) (r ruling, asked bool, err error) {
 	o := b.origin(u.Scheme() + "://" + u.Host())
 	o.asking.Lock()
 	defer o.asking.Unlock()
@@ -117,7 +117,7 @@ func (b *robotsBook) ruling(ctx context.Context, u weburl.URL, userAgent string,
 
 // disallows reports whether robots.txt is known and disallows the URL. It makes no request and does
 // not block.
-func (b *robotsBook) disallows(u weburl.URL, userAgent string) bool {
+func (b *robotsCache) disallows(u weburl.URL, userAgent string) bool {
 	o := b.origin(u.Scheme() + "://" + u.Host())
 	if !o.asking.TryLock() {
 		return false
@@ -128,7 +128,7 @@ func (b *robotsBook) disallows(u weburl.URL, userAgent string) bool {
 
 // origin returns the entry, which is added if it is missing, and drops the least recently used
 // ones.
-func (b *robotsBook) origin(name string) *origin {
+func (b *robotsCache) origin(name string) *origin {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e, ok := b.origins[name]; ok {
@@ -147,7 +147,7 @@ func (b *robotsBook) origin(name string) *origin {
 }
 
 // target returns the URL whose host is asked next for the sake of a URL: by a redirect of its robots.txt, or itself.
-func (b *robotsBook) target(u weburl.URL) weburl.URL {
+func (b *robotsCache) target(u weburl.URL) weburl.URL {
 	o := b.origin(u.Scheme() + "://" + u.Host())
 	o.asking.Lock()
 	defer o.asking.Unlock()
@@ -160,7 +160,7 @@ func (b *robotsBook) target(u weburl.URL) weburl.URL {
 // ask requests robots.txt and follows its redirects, also to other hosts (§2.3.1.2), at once: the
 // pauses of these hosts are not kept. With a route it makes one request, if that is to the route's host, and leaves the next one to
 // another call (errElsewhere).
-func (b *robotsBook) ask(ctx context.Context, o *origin, u weburl.URL, userAgent string, newConnection bool, by *route) (answer *webclient.Answer, asked bool, err error) {
+func (b *robotsCache) ask(ctx context.Context, o *origin, u weburl.URL, userAgent string, newConnection bool, by *route) (answer *webclient.Response, asked bool, err error) {
 	next := o.next
 	if next == nil || by == nil {
 		at, err := weburl.NewBase(u).Resolve("/robots.txt")
@@ -176,7 +176,7 @@ func (b *robotsBook) ask(ctx context.Context, o *origin, u weburl.URL, userAgent
 		}
 		answer, err := by.get(ctx, b.client, webclient.Request{
 			URL: next.at, UserAgent: userAgent, Accept: "text/plain,*/*;q=0.5", MaxBody: robots.MaxSize, NewConnection: newConnection,
-			Want: func(a *webclient.Answer, _ []byte) bool { return a.Status >= 200 && a.Status < 300 },
+			Want: func(a *webclient.Response, _ []byte) bool { return a.Status >= 200 && a.Status < 300 },
 		})
 		asked = by == nil || by.err == nil
 		var away *unreachableError
@@ -202,7 +202,7 @@ func (b *robotsBook) ask(ctx context.Context, o *origin, u weburl.URL, userAgent
 }
 
 // read sets the ruling of a file.
-func (b *robotsBook) read(o *origin, body []byte) {
+func (b *robotsCache) read(o *origin, body []byte) {
 	file := robots.Parse(body)
 	b.mu.Lock()
 	b.bytes += int64(file.Size()) - o.size
@@ -213,7 +213,7 @@ func (b *robotsBook) read(o *origin, body []byte) {
 
 // damaged sets the ruling of a response that cannot be read to its end, also not in another try: the server works,
 // so its pages are not given up. An older file remains in force; otherwise the complete lines that were read are.
-func (b *robotsBook) damaged(o *origin, answer *webclient.Answer) {
+func (b *robotsCache) damaged(o *origin, answer *webclient.Response) {
 	had := !o.until.IsZero() && o.ruling.outcome == schemas.Outcome_OUTCOME_UNSPECIFIED
 	o.until, o.failures = time.Now().Add(min(b.ttl, lastRetry)), 0
 	b.count("damaged")
@@ -230,7 +230,7 @@ func (b *robotsBook) damaged(o *origin, answer *webclient.Answer) {
 var errCut = errors.New("the connection was closed before the end of the file")
 
 // judge sets the ruling of a response.
-func (b *robotsBook) judge(o *origin, answer *webclient.Answer, err error) {
+func (b *robotsCache) judge(o *origin, answer *webclient.Response, err error) {
 	now := time.Now()
 	var failed schemas.Outcome
 	var detail string

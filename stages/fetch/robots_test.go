@@ -23,12 +23,12 @@ import (
 type fakeWeb struct {
 	mu     sync.Mutex
 	asked  []string
-	answer func(url string) (*webclient.Answer, error)
+	answer func(url string) (*webclient.Response, error)
 }
 
 func (f *fakeWeb) Addresses(context.Context, weburl.URL) ([]netip.Addr, error) { return nil, nil }
 
-func (f *fakeWeb) Get(ctx context.Context, r webclient.Request) (*webclient.Answer, error) {
+func (f *fakeWeb) Get(ctx context.Context, r webclient.Request) (*webclient.Response, error) {
 	f.mu.Lock()
 	f.asked = append(f.asked, r.URL.String())
 	f.mu.Unlock()
@@ -39,8 +39,8 @@ func (f *fakeWeb) Get(ctx context.Context, r webclient.Request) (*webclient.Answ
 	return f.answer(r.URL.String())
 }
 
-func status(n int, body string, location ...string) (*webclient.Answer, error) {
-	a := &webclient.Answer{Status: n, Body: []byte(body)}
+func status(n int, body string, location ...string) (*webclient.Response, error) {
+	a := &webclient.Response{Status: n, Body: []byte(body)}
 	for _, l := range location {
 		a.Header = append(a.Header, warc.Field{Name: "Location", Value: l})
 	}
@@ -62,69 +62,69 @@ func TestRobotsRulings(t *testing.T) {
 	const hop = "http://elsewhere.test/robots.txt"
 	for _, test := range []struct {
 		name    string
-		answer  func(url string) (*webclient.Answer, error)
+		answer  func(url string) (*webclient.Response, error)
 		allowed bool
 		outcome schemas.Outcome
 	}{
-		{"read", func(string) (*webclient.Answer, error) { return status(200, deny) }, false, 0},
-		{"read, allows", func(string) (*webclient.Answer, error) { return status(200, "User-agent: other\nDisallow: /") }, true, 0},
-		{"not found", func(string) (*webclient.Answer, error) { return status(404, deny) }, true, 0},
-		{"forbidden", func(string) (*webclient.Answer, error) { return status(403, deny) }, true, 0},
-		{"redirect elsewhere", func(url string) (*webclient.Answer, error) {
+		{"read", func(string) (*webclient.Response, error) { return status(200, deny) }, false, 0},
+		{"read, allows", func(string) (*webclient.Response, error) { return status(200, "User-agent: other\nDisallow: /") }, true, 0},
+		{"not found", func(string) (*webclient.Response, error) { return status(404, deny) }, true, 0},
+		{"forbidden", func(string) (*webclient.Response, error) { return status(403, deny) }, true, 0},
+		{"redirect elsewhere", func(url string) (*webclient.Response, error) {
 			if url == hop {
 				return status(200, deny)
 			}
 			return status(301, "", hop)
 		}, false, 0},
-		{"five redirects", func(url string) (*webclient.Answer, error) {
+		{"five redirects", func(url string) (*webclient.Response, error) {
 			if strings.Count(url, "y") == 5 {
 				return status(200, deny)
 			}
 			return status(302, "", url+"y")
 		}, false, 0},
-		{"six redirects", func(url string) (*webclient.Answer, error) {
+		{"six redirects", func(url string) (*webclient.Response, error) {
 			if strings.Count(url, "y") == 6 {
 				return status(200, deny)
 			}
 			return status(302, "", url+"y")
 		}, true, 0},
-		{"redirect to nowhere", func(string) (*webclient.Answer, error) { return status(301, "", "mailto:x") }, true, 0},
-		{"server error", func(string) (*webclient.Answer, error) { return status(500, "") }, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
-		{"too many requests", func(string) (*webclient.Answer, error) { return status(429, "") }, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
-		{"time-out", func(string) (*webclient.Answer, error) { return nil, webclient.ErrTimeout }, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
-		{"no connection", func(string) (*webclient.Answer, error) { return nil, errors.New("refused") }, false, schemas.Outcome_OUTCOME_CONNECTION_FAILED},
-		{"not HTTP", func(string) (*webclient.Answer, error) { return nil, webclient.ErrMalformed }, true, 0},
-		{"a coding that cannot be read", func(string) (*webclient.Answer, error) {
+		{"redirect to nowhere", func(string) (*webclient.Response, error) { return status(301, "", "mailto:x") }, true, 0},
+		{"server error", func(string) (*webclient.Response, error) { return status(500, "") }, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
+		{"too many requests", func(string) (*webclient.Response, error) { return status(429, "") }, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
+		{"time-out", func(string) (*webclient.Response, error) { return nil, webclient.ErrTimeout }, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
+		{"no connection", func(string) (*webclient.Response, error) { return nil, errors.New("refused") }, false, schemas.Outcome_OUTCOME_CONNECTION_FAILED},
+		{"not HTTP", func(string) (*webclient.Response, error) { return nil, webclient.ErrMalformed }, true, 0},
+		{"a coding that cannot be read", func(string) (*webclient.Response, error) {
 			a, _ := status(200, "")
 			return a, webclient.ErrMalformed
 		}, true, 0},
-		{"damaged in the middle", func(string) (*webclient.Answer, error) {
+		{"damaged in the middle", func(string) (*webclient.Response, error) {
 			a, _ := status(200, deny+"\nallow: /pa")
 			return a, webclient.ErrMalformed
 		}, false, 0},
-		{"cut", func(string) (*webclient.Answer, error) {
+		{"cut", func(string) (*webclient.Response, error) {
 			a, _ := status(200, deny)
 			return a, io.ErrUnexpectedEOF
 		}, false, schemas.Outcome_OUTCOME_ROBOTS_UNAVAILABLE},
-		{"redirect in a circle", func(url string) (*webclient.Answer, error) { return status(301, "", url) }, true, 0},
-		{"redirect to a private address", func(url string) (*webclient.Answer, error) {
+		{"redirect in a circle", func(url string) (*webclient.Response, error) { return status(301, "", url) }, true, 0},
+		{"redirect to a private address", func(url string) (*webclient.Response, error) {
 			if url == hop {
 				return nil, &webclient.RefusedError{Reason: "private"}
 			}
 			return status(301, "", hop)
 		}, true, 0},
-		{"redirect to what is not HTTP", func(url string) (*webclient.Answer, error) {
+		{"redirect to what is not HTTP", func(url string) (*webclient.Response, error) {
 			if url == hop {
 				return nil, webclient.ErrMalformed
 			}
 			return status(301, "", hop)
 		}, true, 0},
-		{"private address", func(string) (*webclient.Answer, error) { return nil, &webclient.RefusedError{Reason: "private"} }, false, schemas.Outcome_OUTCOME_REFUSED},
+		{"private address", func(string) (*webclient.Response, error) { return nil, &webclient.RefusedError{Reason: "private"} }, false, schemas.Outcome_OUTCOME_REFUSED},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := &fakeWeb{answer: test.answer}
-				b := newRobotsBook(&watched{web, newOutages()}, time.Hour, func(string) {})
+				b := newRobotsCache(&watched{web, newOutages()}, time.Hour, func(string) {})
 				u := parse(t, "http://a.test/page")
 				r, asked, err := b.ruling(t.Context(), u, "forager/1", false, nil)
 				if err != nil {
@@ -154,17 +154,17 @@ func TestRobotsRulings(t *testing.T) {
 // TestCutRobots: a robots.txt that is always cut short, by a broken connection or a closed one, holds its host up for a
 // while; then what there is of it counts.
 func TestCutRobots(t *testing.T) {
-	testCutRobots(t, func(a *webclient.Answer) error { return io.ErrUnexpectedEOF })
-	testCutRobots(t, func(a *webclient.Answer) error { a.Truncated = webclient.CutByDisconnect; return nil })
+	testCutRobots(t, func(a *webclient.Response) error { return io.ErrUnexpectedEOF })
+	testCutRobots(t, func(a *webclient.Response) error { a.Truncated = webclient.CutByDisconnect; return nil })
 }
 
-func testCutRobots(t *testing.T, cut func(*webclient.Answer) error) {
+func testCutRobots(t *testing.T, cut func(*webclient.Response) error) {
 	synctest.Test(t, func(t *testing.T) {
-		web := &fakeWeb{answer: func(string) (*webclient.Answer, error) {
+		web := &fakeWeb{answer: func(string) (*webclient.Response, error) {
 			a, _ := status(200, "user-agent: *\ndisallow: /secret\ndisallow: /p")
 			return a, cut(a)
 		}}
-		b := newRobotsBook(&watched{web, newOutages()}, time.Hour, func(string) {})
+		b := newRobotsCache(&watched{web, newOutages()}, time.Hour, func(string) {})
 		for try := 0; ; try++ {
 			r, _, err := b.ruling(t.Context(), parse(t, "http://a.test/page"), "forager/1", false, nil)
 			if err != nil {
@@ -184,9 +184,9 @@ func testCutRobots(t *testing.T, cut func(*webclient.Answer) error) {
 
 func TestRobotsIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		now := func() (*webclient.Answer, error) { return status(200, deny) }
-		web := &fakeWeb{answer: func(string) (*webclient.Answer, error) { return now() }}
-		b := newRobotsBook(web, time.Hour, func(string) {})
+		now := func() (*webclient.Response, error) { return status(200, deny) }
+		web := &fakeWeb{answer: func(string) (*webclient.Response, error) { return now() }}
+		b := newRobotsCache(web, time.Hour, func(string) {})
 		ask := func(url string) ruling {
 			t.Helper()
 			r, _, err := b.ruling(t.Context(), parse(t, url), "forager/1", false, nil)
@@ -203,12 +203,12 @@ func TestRobotsIsAskedAgain(t *testing.T) {
 		}
 		// When it has expired and is unavailable, the old one remains in force.
 		time.Sleep(time.Hour)
-		now = func() (*webclient.Answer, error) { return status(503, "") }
+		now = func() (*webclient.Response, error) { return status(503, "") }
 		if r := ask("http://a.test/"); r.outcome != 0 || r.file.Allowed("forager", "/") {
 			t.Errorf("the old file was dropped: %+v", r)
 		}
 		time.Sleep(firstRetry)
-		now = func() (*webclient.Answer, error) { return status(404, "") }
+		now = func() (*webclient.Response, error) { return status(404, "") }
 		if r := ask("http://a.test/"); r.outcome != 0 || r.file != nil {
 			t.Errorf("%+v", r)
 		}
@@ -218,8 +218,8 @@ func TestRobotsIsAskedAgain(t *testing.T) {
 // A robots.txt that never comes defers a bounded number of times, and then disallows.
 func TestRobotsNeverComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := &fakeWeb{answer: func(string) (*webclient.Answer, error) { return status(500, "") }}
-		b := newRobotsBook(web, time.Hour, func(string) {})
+		web := &fakeWeb{answer: func(string) (*webclient.Response, error) { return status(500, "") }}
+		b := newRobotsCache(web, time.Hour, func(string) {})
 		var outcomes []schemas.Outcome
 		var waits []time.Duration
 		for range 8 {
@@ -249,8 +249,8 @@ func TestRobotsNeverComes(t *testing.T) {
 func TestRobotsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := "#" + strings.Repeat("x", 400<<10)
-		web := &fakeWeb{answer: func(string) (*webclient.Answer, error) { return status(200, large) }}
-		b := newRobotsBook(web, time.Hour, func(string) {})
+		web := &fakeWeb{answer: func(string) (*webclient.Response, error) { return status(200, large) }}
+		b := newRobotsCache(web, time.Hour, func(string) {})
 		for i := range 1000 {
 			if _, _, err := b.ruling(t.Context(), parse(t, fmt.Sprintf("http://h%d.test/", i)), "forager/1", false, nil); err != nil {
 				t.Fatal(err)
@@ -270,8 +270,8 @@ func TestRobotsAreForgotten(t *testing.T) {
 
 func TestRobotsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		web := &fakeWeb{answer: func(string) (*webclient.Answer, error) { return status(200, deny) }}
-		b := newRobotsBook(web, time.Hour, func(string) {})
+		web := &fakeWeb{answer: func(string) (*webclient.Response, error) { return status(200, deny) }}
+		b := newRobotsCache(web, time.Hour, func(string) {})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, _, err := b.ruling(ctx, parse(t, "http://a.test/"), "forager/1", false, nil); !errors.Is(err, context.Canceled) {

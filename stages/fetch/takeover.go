@@ -104,8 +104,8 @@ type takeover struct {
 	stage *stage
 }
 
-// asked is a request in the log after the committed offset.
-type asked struct {
+// openRequest is a request in the log after the committed offset.
+type openRequest struct {
 	host string
 	time time.Time
 }
@@ -117,12 +117,12 @@ func (t *takeover) assigned(ctx context.Context, n int, from int64) error {
 		return err
 	}
 	p := newPartition()
-	open := map[schemas.ID]asked{}
+	open := map[schemas.ID]openRequest{}
 	var oldest time.Time
 	if from < end {
 		err := t.log.Read(ctx, schemas.TopicFetchRequested, n, from, end, func(r stream.Record) error {
 			if id, err := schemas.ParseHex(r.Headers[schemas.HeaderID]); err == nil {
-				open[id] = asked{r.Headers[schemas.HeaderHost], r.Time}
+				open[id] = openRequest{r.Headers[schemas.HeaderHost], r.Time}
 				if oldest.IsZero() || r.Time.Before(oldest) {
 					oldest = r.Time
 				}
@@ -158,7 +158,7 @@ const clockSkew = time.Minute
 
 // answers reads page.fetched from the time of the oldest open request on. It moves the completed
 // requests from open to the partition's known ones, and counts them.
-func (t *takeover) answers(ctx context.Context, n int, oldest time.Time, p *partition, open map[schemas.ID]asked) (found int, err error) {
+func (t *takeover) answers(ctx context.Context, n int, oldest time.Time, p *partition, open map[schemas.ID]openRequest) (found int, err error) {
 	topic := schemas.TopicPageFetched
 	requests, err := t.log.Partitions(ctx, schemas.TopicFetchRequested)
 	if err != nil {

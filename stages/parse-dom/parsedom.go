@@ -59,7 +59,7 @@ func (p *parser) handle(ctx context.Context, r stream.Record) ([]stream.Out, err
 
 // excluded returns the rule of the crawl that excludes a page; "" if there is none.
 func (p *parser) excluded(f *schemas.PageFetched, page *schemas.Page) (rule string, err error) {
-	rules := p.crawls.Look(f.GetCrawl()).GetExcludes()
+	rules := p.crawls.Get(f.GetCrawl()).GetExcludes()
 	x, err := scope.NewExcludes(&schemas.Excludes{ContentTypes: rules.GetContentTypes(), Languages: rules.GetLanguages()})
 	if err != nil {
 		return "", fmt.Errorf("crawl %q: %w", f.GetCrawl(), err)
@@ -86,7 +86,7 @@ func answer(f *schemas.PageFetched) *schemas.PageParsed {
 
 // parse reads the stored page.
 func (p *parser) parse(ctx context.Context, f *schemas.PageFetched) (*schemas.Page, error) {
-	control := p.crawls.Look(f.GetCrawl())
+	control := p.crawls.Get(f.GetCrawl())
 	if control == nil {
 		return nil, stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", f.GetCrawl()))
 	}

@@ -101,7 +101,7 @@ func (w *world) control(t testing.TB, mode schemas.LeafMode) {
 
 func (w *world) revise(t testing.TB, ctl *schemas.CrawlControl) {
 	t.Helper()
-	ctl.Revision = w.parser.crawls.Look("c").GetRevision() + 1
+	ctl.Revision = w.parser.crawls.Get("c").GetRevision() + 1
 	b, err := proto.Marshal(ctl)
 	if err != nil {
 		t.Fatal(err)

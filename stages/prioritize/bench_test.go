@@ -26,7 +26,7 @@ func BenchmarkVerdicts(b *testing.B) {
 	defer store.Close()
 	const perStep = 16
 	s := settings{
-		book: newBook(), partitions: 1, retryDelay: time.Minute, rescoreBatch: shippedBatch, disk: roomy, log: slog.New(slog.DiscardHandler),
+		book: newCache(), partitions: 1, retryDelay: time.Minute, rescoreBatch: shippedBatch, disk: roomy, log: slog.New(slog.DiscardHandler),
 		library: newLibrary(nil, nil, func() {}, slog.New(slog.DiscardHandler)),
 	}
 	ctl := crawlOf("c")

@@ -17,7 +17,7 @@ func byHand(name string, revision uint64) *schemas.CrawlControl {
 	return ctl
 }
 
-// take passes a control record to the book, which may refuse it.
+// take passes a control record to the cache, which may refuse it.
 func (d *desk) take(ctl *schemas.CrawlControl) error {
 	d.t.Helper()
 	value, err := proto.Marshal(ctl)
@@ -27,7 +27,7 @@ func (d *desk) take(ctl *schemas.CrawlControl) error {
 	return d.conf.book.control(stream.Record{Key: []byte(ctl.GetCrawl()), Value: value})
 }
 
-// restored takes one step, passes the control records that it wrote to the book and returns them.
+// restored takes one step, passes the control records that it wrote to the cache and returns them.
 func (d *desk) restored() (all []*schemas.CrawlControl) {
 	d.t.Helper()
 	d.controls = nil
@@ -74,14 +74,14 @@ func TestAFixedFieldStaysAfterCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	d.conf.book = newBook()
+	d.conf.book = newCache()
 	d.control(byHand("c", 2))
 	d.open()
 	if all := d.restored(); len(all) != 1 || all[0].GetRevision() != 3 || all[0].GetMaxAttempts() != 0 {
 		t.Fatalf("with its state it wrote %v", all)
 	}
 
-	d.conf.book = newBook()
+	d.conf.book = newCache()
 	d.control(byHand("c", 2))
 	if err := d.conf.book.status(stream.Record{Value: last, Headers: map[string]string{
 		schemas.HeaderCrawl: "c", schemas.HeaderShard: "0", schemas.HeaderEpoch: "1",

@@ -49,11 +49,11 @@ type crawl struct {
 	fixed    []byte
 	restored uint64
 
-	memo *memo
-	// unsaved: the memo changed in this step.
+	state *crawlState
+	// unsaved: the state changed in this step.
 	unsaved   bool
-	decisions *waitingRoom // of the log, to be recovered
-	records   *waitingRoom // of link.found
+	decisions *pendingQueue // of the log, to be recovered
+	records   *pendingQueue // of link.found
 
 	// sent is the last status that was sent; dirty: it is out of date.
 	sent  *schemas.CrawlStatus
@@ -70,9 +70,9 @@ type crawl struct {
 }
 
 // asleep reports whether the crawl has finished under the newest control record and is not in memory.
-func (c *crawl) asleep() bool { return c.shard == nil && c.memo.finished > 0 }
+func (c *crawl) asleep() bool { return c.shard == nil && c.state.finished > 0 }
 
-// prepare applies the newest records of the book: control record, list, model. What is not
+// prepare applies the newest records of the cache: control record, list, model. What is not
 // available yet is awaited; the crawl goes on with what it has if it can.
 func (p *prioritizer) prepare(c *crawl, now time.Time) error {
 	if _, ok := p.parked[c.name]; ok {
@@ -87,10 +87,10 @@ func (p *prioritizer) bringUp(c *crawl, now time.Time) error {
 		return p.drop(c, ctl)
 	}
 	if c.asleep() {
-		if ctl.GetRevision() <= c.memo.finished {
+		if ctl.GetRevision() <= c.state.finished {
 			return nil
 		}
-		c.memo.wake()
+		c.state.wake()
 		c.unsaved = true
 	}
 	c.awaits, c.retryAt = "", time.Time{}
@@ -241,8 +241,8 @@ func (p *prioritizer) setModel(c *crawl, version string, pages uint64, empty boo
 	return nil
 }
 
-// raise passes the newest hubs to the shard, once it has delivered the pages among which they were found.
-func (p *prioritizer) raise(c *crawl) error {
+// boost passes the newest hubs to the shard, once it has delivered the pages among which they were found.
+func (p *prioritizer) boost(c *crawl) error {
 	h := p.book.ranked(unit(c.name, c.number))
 	if h == nil || h.pages <= c.raised {
 		return nil

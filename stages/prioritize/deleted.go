@@ -11,9 +11,9 @@ import (
 const endDeleted = "deleted"
 
 // deleted reports whether the crawl was deleted: later records of it are dropped.
-func (c *crawl) deleted() bool { return c.memo.last.GetEndReason() == endDeleted }
+func (c *crawl) deleted() bool { return c.state.last.GetEndReason() == endDeleted }
 
-// drop removes all that is kept of a deleted crawl but its memo, whose last status has the reason endDeleted. It
+// drop removes all that is kept of a deleted crawl but its state, whose last status has the reason endDeleted. It
 // may be called again.
 func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
 	p.book.forget(unit(c.name, c.number))
@@ -23,7 +23,7 @@ func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
 	if err := frontier.Drop(p.store, c.name); err != nil {
 		return err
 	}
-	for _, w := range []*waitingRoom{c.decisions, c.records} {
+	for _, w := range []*pendingQueue{c.decisions, c.records} {
 		if err := w.clear(); err != nil {
 			return err
 		}
@@ -40,14 +40,14 @@ func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
 	}
 	*c = crawl{
 		name: c.name, number: c.number, decisions: c.decisions, records: c.records, unsaved: true,
-		memo: &memo{finished: ctl.GetRevision(), spans: make(map[string]*schemas.TopicSpan), last: proto.CloneOf(last)},
+		state: &crawlState{finished: ctl.GetRevision(), spans: make(map[string]*schemas.TopicSpan), last: proto.CloneOf(last)},
 	}
 	p.log.Info("crawl deleted", "crawl", c.name)
 	return nil
 }
 
 // clear removes what waits.
-func (w *waitingRoom) clear() error {
+func (w *pendingQueue) clear() error {
 	w.count, w.first, w.next = 0, 0, 0
 	return w.store.DeleteRange(w.key(0), w.key(1<<63))
 }

@@ -9,11 +9,11 @@ import (
 	"forager/schemas"
 )
 
-// keys counts the keys of the store except memos.
+// keys counts the keys of the store except states.
 func (d *desk) keys() (n int) {
 	d.t.Helper()
 	err := d.store.Scan([]byte{1}, []byte{0xff}, func(key, _ []byte) (bool, error) {
-		if key[0] != ownPrefix || key[1] != memoKind {
+		if key[0] != ownPrefix || key[1] != stateKind {
 			n++
 		}
 		return true, nil
@@ -24,7 +24,7 @@ func (d *desk) keys() (n int) {
 	return n
 }
 
-// A deleted crawl leaves a memo and a last status; later records of it change nothing, also for
+// A deleted crawl leaves a state and a last status; later records of it change nothing, also for
 // later owners, also without a state.
 func TestDeleted(t *testing.T) {
 	d := newDesk(t)

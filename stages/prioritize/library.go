@@ -59,7 +59,7 @@ func newLibrary(get func(context.Context, string) ([]byte, error), readModel fun
 // waitingError names what is awaited, and when to request it again.
 type waitingError struct {
 	what string
-	at   time.Time // zero = when the book changes
+	at   time.Time // zero = when the cache changes
 }
 
 func (e *waitingError) Error() string { return "waiting for " + e.what }

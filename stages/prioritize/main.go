@@ -37,7 +37,7 @@ func newLogic(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error)
 	readModel := func(b []byte) (frontier.Model, error) { return apprentice.Unmarshal(b) }
 	conf := env.Config.Stages.Prioritize
 	space := watchDisk(env.Config, env.Log)
-	book := newBook()
+	book := newCache()
 	s := settings{
 		book: book, library: newLibrary(env.Objects.Get, readModel, book.notify, env.Log), partitions: partitions,
 		retryDelay: conf.RetryDelay, rescoreBatch: conf.RescoreBatch, disk: space, memory: newMemory(conf.FrontierBytes), log: env.Log,
@@ -51,8 +51,8 @@ func newLogic(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error)
 		},
 		Run: stagemain.Stateful(stateful.Stage{
 			Log: schemas.TopicFetchRequested, Layout: strconv.Itoa(state.Layout), CacheBytes: conf.CacheBytes, MemTable: memTable(conf.FrontierBytes), Hits: true,
-			Notify: book.subscribe, Rest: rest,
-			Revision: func(crawl string) uint64 { return book.controls.Look(crawl).GetRevision() },
+			Notify: book.subscribe, Linger: rest,
+			Revision: func(crawl string) uint64 { return book.controls.Get(crawl).GetRevision() },
 			Open: func(partition int, epoch uint64, kv *stateful.Store) (stateful.Processor, error) {
 				s := s
 				s.parked = kv.Parked()

@@ -267,7 +267,7 @@ func drawRanking(r *rand.Rand) (policies []*schemas.Policy, mixture *schemas.Mix
 // simDisk is the disk of all owners of a simulation.
 type simDisk struct{ *simulation }
 
-func (d simDisk) Look(time.Time) disk.State {
+func (d simDisk) Check(time.Time) disk.State {
 	return disk.State{Dir: "/data", Free: 1, Need: 2, Low: d.lowDisk}
 }
 

@@ -18,8 +18,8 @@ import (
 // peers is the exchange of a shard with the other shards of its crawl (package shards).
 type peers struct {
 	// lead is used by shard 0, member by the others; nil before the first step that is not a replay.
-	lead   *shards.Lead
-	member *shards.Member
+	lead   *shards.Coordinator
+	member *shards.Follower
 	// sent is, by shard, the largest offset of links sent to it. It is stored.
 	sent map[uint32]int64
 	// sending: links to these shards are among the outputs of the step, so their offsets are not known.
@@ -98,14 +98,14 @@ func (c *crawl) checkShards(ctl *schemas.CrawlControl) error {
 }
 
 // relay sends the links for other shards that follow from an applied record, and passes a report to
-// shard 0's Lead.
+// shard 0's coordinator.
 func (s *step) relay(c *crawl, found schemas.Found, sent []*schemas.LinkFound) error {
 	switch found := found.(type) {
 	case schemas.PeerLinks, schemas.PeerRedirect:
 		c.peers.links = true
 	case schemas.PeerNote:
 		if c.peers.lead != nil {
-			c.peers.lead.Hear(found.GetFrom(), found.GetNote())
+			c.peers.lead.Observe(found.GetFrom(), found.GetNote())
 		}
 	}
 	for _, to := range sent {
@@ -144,7 +144,7 @@ func (s *step) sendNote(c *crawl, to uint32, note *schemas.ShardNote) error {
 }
 
 // leaseVoid reports whether shard 0's lease is that of another owner; what is left of it is unknown until this
-// owner's Lead has decided.
+// owner's coordinator has decided.
 func (c *crawl) leaseVoid() bool {
 	return c.number == 0 && c.shard.Shards() > 1 && c.peers.lead == nil
 }
@@ -154,9 +154,9 @@ func (s *step) talks(c *crawl) bool {
 	return c.ready && c.shard.Shards() > 1 && !s.replaying && c.records.count == 0
 }
 
-// speak sends the report on the state at the end of the previous step, if that one looked for newer
+// sendReport sends the report on the state at the end of the previous step, if that one looked for newer
 // owners.
-func (s *step) speak(c *crawl) error {
+func (s *step) sendReport(c *crawl) error {
 	if !c.peers.due {
 		return nil
 	}
@@ -179,9 +179,9 @@ func (c *crawl) report(next int64) *schemas.ShardReport {
 	return r
 }
 
-// listen ends the step if there are several shards: shard 0 gives leases, another one checks whether a
+// coordinate ends the step if there are several shards: shard 0 gives leases, another one checks whether a
 // report is due.
-func (s *step) listen(c *crawl) error {
+func (s *step) coordinate(c *crawl) error {
 	if !s.talks(c) {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (s *step) listen(c *crawl) error {
 		return s.lead(c)
 	}
 	if c.peers.member == nil {
-		c.peers.member = shards.NewMember(s.epoch)
+		c.peers.member = shards.NewFollower(s.epoch)
 	}
 	c.peers.member.Stride = c.shard.Stride()
 	due, at := c.peers.member.Due(c.report(s.next), c.peers.links, s.now)
@@ -213,7 +213,7 @@ var ends = shards.Ends{
 // lead decides for all shards of the crawl.
 func (s *step) lead(c *crawl) error {
 	if c.peers.lead == nil {
-		c.peers.lead = shards.NewLead(s.epoch, c.shard.Shards(), ends)
+		c.peers.lead = shards.NewCoordinator(s.epoch, c.shard.Shards(), ends)
 	}
 	if len(c.peers.sending) > 0 {
 		s.wakeAt(s.now) // the next step has their offsets

@@ -32,7 +32,7 @@ type prioritizer struct {
 	partition, partitions int
 	epoch                 uint64
 	store                 frontier.Store
-	book                  *book
+	book                  *cache
 	library               *library
 	retryDelay            time.Duration
 	rescoreBatch          int
@@ -49,7 +49,7 @@ type prioritizer struct {
 	// order lists the units, sorted; turn selects the one that dispatches first.
 	order []string
 	turn  int
-	// read is the version of the book as of the last step, restored that as of which control records were restored, next the
+	// read is the version of the cache as of the last step, restored that as of which control records were restored, next the
 	// input's offset after the step.
 	read, restored uint64
 	next           int64
@@ -75,12 +75,12 @@ func unitOf(unit string) (crawl string, shard uint32, err error) {
 
 // watch reports whether there is disk space for the results of another request; *disk.Watch implements it.
 type watch interface {
-	Look(now time.Time) disk.State
+	Check(now time.Time) disk.State
 }
 
 // settings are the settings of a prioritizer that all partitions of the process share.
 type settings struct {
-	book         *book
+	book         *cache
 	library      *library
 	partitions   int // of link.found
 	retryDelay   time.Duration
@@ -101,16 +101,16 @@ func (s settings) open(partition int, epoch uint64, store frontier.Store) (*prio
 		p.memory = newMemory(frontier.DefaultMemory)
 	}
 	p.shareMemory()
-	memos, err := loadMemos(store)
+	states, err := loadStates(store)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(memos)) {
+	for _, name := range slices.Sorted(maps.Keys(states)) {
 		crawl, shard, err := unitOf(name)
 		if err != nil {
 			return nil, fmt.Errorf("state of crawl %s: %w", name, err)
 		}
-		if _, err := p.add(crawl, shard, memos[name]); err != nil {
+		if _, err := p.add(crawl, shard, states[name]); err != nil {
 			return nil, err
 		}
 	}
@@ -118,17 +118,17 @@ func (s settings) open(partition int, epoch uint64, store frontier.Store) (*prio
 }
 
 // add adds a shard of a crawl to the partition.
-func (p *prioritizer) add(crawlName string, shard uint32, m *memo) (*crawl, error) {
-	c := &crawl{name: crawlName, number: shard, memo: m, dirty: true}
+func (p *prioritizer) add(crawlName string, shard uint32, m *crawlState) (*crawl, error) {
+	c := &crawl{name: crawlName, number: shard, state: m, dirty: true}
 	name := unit(crawlName, shard)
 	if m == nil {
-		c.memo, c.unsaved = &memo{spans: make(map[string]*schemas.TopicSpan)}, true
+		c.state, c.unsaved = &crawlState{spans: make(map[string]*schemas.TopicSpan)}, true
 	}
 	var err error
-	if c.decisions, err = newWaitingRoom(p.store, recoverKind, name); err != nil {
+	if c.decisions, err = newPendingQueue(p.store, recoverKind, name); err != nil {
 		return nil, err
 	}
-	if c.records, err = newWaitingRoom(p.store, parkedKind, name); err != nil {
+	if c.records, err = newPendingQueue(p.store, parkedKind, name); err != nil {
 		return nil, err
 	}
 	if c.peers, err = loadPeers(p.store, name); err != nil {
@@ -154,14 +154,14 @@ func (p *prioritizer) crawl(name string, shard uint32, now time.Time) (*crawl, e
 		return c, p.prepare(c, now)
 	}
 	if c.asleep() && !c.deleted() {
-		c.memo.wake()
+		c.state.wake()
 		c.unsaved = true
 		return c, p.prepare(c, now)
 	}
 	return c, nil
 }
 
-// readBook applies what has changed in the book.
+// readBook applies what has changed in the cache.
 func (p *prioritizer) readBook(now time.Time) error {
 	p.read = p.book.version()
 	for _, name := range p.book.controls.Crawls() {
@@ -197,7 +197,7 @@ func (p *prioritizer) Recover(r stream.Record) error {
 	if c.deleted() {
 		return nil
 	}
-	c.memo.note(r.Topic, r.Partition, r.Offset)
+	c.state.note(r.Topic, r.Partition, r.Offset)
 	c.unsaved = true
 	if err := p.save(c); err != nil { // the next commit may come before the next step
 		return err
@@ -210,7 +210,7 @@ func (p *prioritizer) Recover(r stream.Record) error {
 
 // Step applies records, and then lets every crawl score again and dispatch.
 func (p *prioritizer) Step(_ context.Context, w stateful.Work) (stateful.Result, error) {
-	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next, room: p.disk.Look(w.Now)}
+	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next, room: p.disk.Check(w.Now)}
 	if p.read != p.book.version() {
 		if err := p.readBook(w.Now); err != nil {
 			return stateful.Result{}, err
@@ -229,10 +229,10 @@ func (p *prioritizer) Step(_ context.Context, w stateful.Work) (stateful.Result,
 		}
 		p.restored = p.read
 	}
-	if err := s.each(s.speak); err != nil {
+	if err := s.each(s.sendReport); err != nil {
 		return stateful.Result{}, err
 	}
-	if err := s.each(s.unpark); err != nil {
+	if err := s.each(s.drain); err != nil {
 		return stateful.Result{}, err
 	}
 	records := decodeAll(w.Records)
@@ -253,7 +253,7 @@ func (p *prioritizer) Step(_ context.Context, w stateful.Work) (stateful.Result,
 	p.turn++
 	p.shareMemory()
 	err := s.each(func(c *crawl) error {
-		if err := s.listen(c); err != nil {
+		if err := s.coordinate(c); err != nil {
 			return err
 		}
 		return s.close(c)
@@ -284,7 +284,7 @@ func (p *prioritizer) Acked(outs []stream.Out, at []stream.Position) error {
 		if out.Topic == schemas.TopicLinkFound {
 			err = p.placed(c, out, at[i])
 		} else {
-			c.memo.note(out.Topic, at[i].Partition, at[i].Offset)
+			c.state.note(out.Topic, at[i].Partition, at[i].Offset)
 			c.unsaved = true
 		}
 		if err != nil {
@@ -303,10 +303,10 @@ func (p *prioritizer) save(c *crawl) error {
 	if !c.unsaved {
 		return nil
 	}
-	b, err := c.memo.bytes()
+	b, err := c.state.bytes()
 	if err != nil {
 		return fmt.Errorf("state of crawl %s: %w", c.name, err)
 	}
 	c.unsaved = false
-	return p.store.Set(memoKey(unit(c.name, c.number)), b)
+	return p.store.Set(stateKey(unit(c.name, c.number)), b)
 }

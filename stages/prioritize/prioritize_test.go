@@ -65,7 +65,7 @@ func newDesk(t testing.TB) *desk {
 		t: t, store: newStore(t), now: time.Unix(1_000_000, 0), objects: make(map[string]string),
 		parts: make([]int64, 3), statuses: make(map[string][]*schemas.CrawlStatus),
 	}
-	d.conf = settings{book: newBook(), partitions: 1, retryDelay: time.Minute, rescoreBatch: 100, disk: roomy, log: slog.New(slog.DiscardHandler)}
+	d.conf = settings{book: newCache(), partitions: 1, retryDelay: time.Minute, rescoreBatch: 100, disk: roomy, log: slog.New(slog.DiscardHandler)}
 	d.conf.library = newLibrary(func(_ context.Context, key string) ([]byte, error) {
 		if o, ok := d.objects[key]; ok {
 			return []byte(o), nil
@@ -906,15 +906,15 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func FuzzReadMemo(f *testing.F) {
-	b, err := (&memo{finished: 3, boundary: 9, spans: map[string]*schemas.TopicSpan{"t": {Count: 1}}}).bytes()
+func FuzzReadState(f *testing.F) {
+	b, err := (&crawlState{finished: 3, boundary: 9, spans: map[string]*schemas.TopicSpan{"t": {Count: 1}}}).bytes()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b)
-	f.Add([]byte{memoVersion, 0xff})
+	f.Add([]byte{stateVersion, 0xff})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := readMemo(b)
+		m, err := readState(b)
 		if err == nil && m.spans == nil {
 			t.Error("no spans, and no error")
 		}

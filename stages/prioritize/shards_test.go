@@ -108,7 +108,7 @@ func newPair(t *testing.T) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.conf.book = newBook()
+	c.conf.book = newCache()
 	if err := c.conf.book.control(stream.Record{Key: []byte("c"), Value: control}); err != nil {
 		t.Fatal(err)
 	}

@@ -47,12 +47,12 @@ type simulation struct {
 type simOwner struct {
 	*crashtest.Process
 	partition int
-	// idle: it waits for records, for wake or for the book.
+	// idle: it waits for records, for wake or for the cache.
 	idle    bool
 	wake    time.Time
 	next    int64
 	stalled int // turns for which it does nothing
-	book    *book
+	book    *cache
 	// followed is how many records of the topics in follows it has read.
 	followed [len(follows)]int
 	// stepped is when it took its last step.
@@ -62,10 +62,10 @@ type simOwner struct {
 // follows are the topics that an owner follows.
 var follows = [...]struct {
 	topic string
-	take  func(b *book, r stream.Record) error
+	take  func(b *cache, r stream.Record) error
 }{
-	{schemas.TopicCrawlControl, (*book).control}, {schemas.TopicModelPublished, (*book).model}, {schemas.TopicHubRanked, (*book).hub},
-	{schemas.TopicCrawlStatus, (*book).status},
+	{schemas.TopicCrawlControl, (*cache).control}, {schemas.TopicModelPublished, (*cache).model}, {schemas.TopicHubRanked, (*cache).hub},
+	{schemas.TopicCrawlStatus, (*cache).status},
 }
 
 // restEvery is the longest pause of an owner (package stateful).
@@ -80,7 +80,7 @@ func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
 		if err != nil {
 			return err
 		}
-		o.book = newBook()
+		o.book = newCache()
 		follow := func() error { // what Client.Follow does
 			for i, f := range follows {
 				for _, r := range s.Records(f.topic, 0)[o.followed[i]:] {
@@ -132,7 +132,7 @@ func (s *simulation) body(o *simOwner) func(*crashtest.Process) error {
 			return err
 		}
 		m.started = true
-		var version uint64 // of no book: the first step needs no record
+		var version uint64 // of no cache: the first step needs no record
 		for {
 			if err := m.flush(); err != nil {
 				return err

@@ -86,7 +86,7 @@ func (s *step) take(r stream.Record, d decoded) error {
 		return nil
 	}
 	if !schemas.BetweenShards(found) {
-		c.memo.note(r.Topic, r.Partition, r.Offset)
+		c.state.note(r.Topic, r.Partition, r.Offset)
 		c.unsaved = true
 	}
 	if !c.ready || c.records.count > 0 {
@@ -132,7 +132,7 @@ func (s *step) count(c *crawl, r stream.Record, id schemas.ID) {
 		s.log.Error("trail", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
 		return
 	}
-	c.memo.count(id, trail)
+	c.state.count(id, trail)
 	c.unsaved = true
 }
 
@@ -144,7 +144,7 @@ func (s *step) sendLeap(c *crawl, l *schemas.LeapSettled) error {
 	s.outs = append(s.outs, out)
 	c.wrote = true
 	if l.GetBoundary() {
-		c.memo.boundary, c.unsaved = l.GetPages(), true
+		c.state.boundary, c.unsaved = l.GetPages(), true
 		c.dueSince = s.now
 	}
 	return nil
@@ -163,8 +163,8 @@ func (s *step) poison(r stream.Record, cause error) error {
 	return nil
 }
 
-// unpark applies parked records when the crawl is ready.
-func (s *step) unpark(c *crawl) error {
+// drain applies parked records when the crawl is ready.
+func (s *step) drain(c *crawl) error {
 	if !c.ready || c.records.count == 0 {
 		return nil
 	}
@@ -196,7 +196,7 @@ func (s *step) decide(c *crawl) error {
 		s.wakeAt(s.now.Add(diskEvery))
 		return nil
 	}
-	if err := s.raise(c); err != nil {
+	if err := s.boost(c); err != nil {
 		return err
 	}
 	more, err := c.shard.Rescore(s.rescoreBatch)
@@ -234,14 +234,14 @@ func (s *step) decide(c *crawl) error {
 	return nil
 }
 
-// close ends the step for a crawl: boundary reminder, status, memo.
+// close ends the step for a crawl: boundary reminder, status, state.
 func (s *step) close(c *crawl) error {
 	if parked, ok := s.parked[c.name]; ok {
 		return s.reportParked(c, parked)
 	}
 	if c.asleep() {
 		if c.sent == nil || c.repeat { // a new owner repeats the last status, so that a late one of a former owner is not the last
-			st := proto.CloneOf(c.memo.last)
+			st := proto.CloneOf(c.state.last)
 			st.Epoch, st.At = s.epoch, max(s.now.UnixMilli(), st.GetAt()+1)
 			if err := s.report(c, st); err != nil {
 				return err
@@ -268,7 +268,7 @@ func (s *step) close(c *crawl) error {
 		st.GetState() == schemas.ShardState_SHARD_STATE_FINISHED {
 		// Nothing is in flight and the last status is sent: the shard leaves memory. A record or a new
 		// control record loads it again.
-		c.memo.finished, c.memo.last, c.unsaved = c.revision, st, true
+		c.state.finished, c.state.last, c.unsaved = c.revision, st, true
 		c.shard, c.ready, c.model, c.list, c.listKey, c.raised = nil, false, "", nil, "", 0
 	}
 	return s.save(c)
@@ -296,7 +296,7 @@ func (s *step) reportParked(c *crawl, why stateful.ParkedCrawl) error {
 // remind sends a boundary again for which no model has come for long: the announcement was lost when
 // model.published was compacted after a late copy of an older model.
 func (s *step) remind(c *crawl, st *schemas.CrawlStatus) error {
-	if st.GetActivity() != modelWait || c.memo.boundary == 0 {
+	if st.GetActivity() != modelWait || c.state.boundary == 0 {
 		c.dueSince = time.Time{}
 		return nil
 	}
@@ -308,7 +308,7 @@ func (s *step) remind(c *crawl, st *schemas.CrawlStatus) error {
 		return nil
 	}
 	s.wakeAt(s.now.Add(remindEvery))
-	return s.sendLeap(c, boundary(c.name, c.memo.boundary))
+	return s.sendLeap(c, boundary(c.name, c.state.boundary))
 }
 
 // diskEvery is the time between two checks of a low disk.
@@ -326,7 +326,7 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 		st = &schemas.CrawlStatus{Crawl: c.name, Shard: c.number, At: s.now.UnixMilli(), State: schemas.ShardState_SHARD_STATE_RUNNING}
 	}
 	st.Epoch, st.Fixed = s.epoch, c.fixed
-	for topic, span := range c.memo.spans {
+	for topic, span := range c.state.spans {
 		if st.Spans == nil {
 			st.Spans = make(map[string]*schemas.TopicSpan)
 		}
@@ -353,7 +353,7 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 	case c.awaits != "":
 		st.Activity = "waiting for " + c.awaits
 	case st.GetActivity() == "":
-		st.Activity, _ = controls.Restored(s.book.controls.Look(c.name))
+		st.Activity, _ = controls.Restored(s.book.controls.Get(c.name))
 	}
 	if s.behind(c) && st.State == schemas.ShardState_SHARD_STATE_FINISHED {
 		st.State, st.EndReason = schemas.ShardState_SHARD_STATE_RUNNING, "" // that may change when the rest is read

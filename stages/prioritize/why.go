@@ -28,7 +28,7 @@ import (
 // explainer answers questions about URLs from snapshots of the stores of the process's partitions, so that no step waits for an
 // answer. It is safe for concurrent use.
 type explainer struct {
-	book       *book
+	book       *cache
 	partitions int
 	// get reads an object.
 	get func(ctx context.Context, key string) ([]byte, error)
@@ -58,7 +58,7 @@ const (
 	mostRules = 1 << 20
 )
 
-func newExplainer(book *book, partitions int, get func(context.Context, string) ([]byte, error), address string) *explainer {
+func newExplainer(book *cache, partitions int, get func(context.Context, string) ([]byte, error), address string) *explainer {
 	host, _, err := net.SplitHostPort(address)
 	return &explainer{
 		book: book, partitions: partitions, get: get, local: address == "" || err == nil && pipeline.Loopback(host),

@@ -30,7 +30,7 @@ func TestExplainer(t *testing.T) {
 	}
 	ctl := crawlOf("c")
 	ctl.Scope = &schemas.Scope{UrlList: "lists/c"}
-	b, reads := newBook(), 0
+	b, reads := newCache(), 0
 	get := func(context.Context, string) ([]byte, error) {
 		if reads++; reads == 1 {
 			return nil, errors.New("the store is away")

@@ -99,38 +99,38 @@ type Report struct {
 
 // benchWeb is a web of the bench with its crawls; serve is the command line of its server.
 type benchWeb struct {
-	name   string
-	ground func() (*demo.Ground, error)
-	serve  []string
+	name  string
+	env   func() (*demo.Environment, error)
+	serve []string
 	// crawls by the suffix of their names; budgets, and whether dead links are requested.
 	crawls []benchCrawl
 }
 
 type benchCrawl struct {
 	name   string
-	budget func(g *demo.Ground) *schemas.Budget
+	budget func(g *demo.Environment) *schemas.Budget
 	// dead: there is no URL list, so links to URLs that the web does not have are requested.
 	dead bool
 }
 
-func pagesBudget(g *demo.Ground) *schemas.Budget { return &schemas.Budget{Pages: g.Budget} }
+func pagesBudget(g *demo.Environment) *schemas.Budget { return &schemas.Budget{Pages: g.Budget} }
 
 // requestsPerPage of webkb with dead links: two of three links are dead.
 const requestsPerPage = 6.5
 
 func (c *Command) webs(ctx context.Context) []benchWeb {
 	list := []benchWeb{{
-		name: "simweb", ground: func() (*demo.Ground, error) { return demo.SimGround(ctx, c.Pages) },
+		name: "simweb", env: func() (*demo.Environment, error) { return demo.SimEnvironment(ctx, c.Pages) },
 		serve: []string{"serve-simweb"}, crawls: []benchCrawl{{name: "simweb", budget: pagesBudget}},
 	}}
 	if c.Web != "" {
 		name, _, _ := strings.Cut(filepath.Base(c.Web), ".")
 		list = append(list, benchWeb{
-			name: name, ground: func() (*demo.Ground, error) {
+			name: name, env: func() (*demo.Environment, error) {
 				return (&labdemo.Frozen{Web: c.Web, Tasks: c.Tasks, Task: c.Task}).Open(ctx)
 			},
 			serve: []string{"serve-web", c.Web},
-			crawls: []benchCrawl{{name: name, budget: pagesBudget}, {name: name + "-404", dead: true, budget: func(g *demo.Ground) *schemas.Budget {
+			crawls: []benchCrawl{{name: name, budget: pagesBudget}, {name: name + "-404", dead: true, budget: func(g *demo.Environment) *schemas.Budget {
 				if c.Requests > 0 {
 					return &schemas.Budget{Requests: c.Requests}
 				}
@@ -191,7 +191,7 @@ func (c *Command) crawl(s *cli.Session, w benchWeb) (runs []Run, err error) {
 	if err := d.Clear(); err != nil {
 		return nil, err
 	}
-	if d.Ground, err = w.ground(); err != nil {
+	if d.Environment, err = w.env(); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Stop()) }()
@@ -200,7 +200,7 @@ func (c *Command) crawl(s *cli.Session, w benchWeb) (runs []Run, err error) {
 		return nil, err
 	}
 	defer d.Books.Close()
-	published, err := models.PublishCritic(s, d.Config, d.Books, "bench", d.Ground.Critic, nil)
+	published, err := models.PublishCritic(s, d.Config, d.Books, "bench", d.Environment.Critic, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -304,8 +304,8 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Budget, c.Window = crawl.budget(b.Ground), b.command.Window
-	urls := b.Ground.URLList
+	c.Budget, c.Window = crawl.budget(b.Environment), b.command.Window
+	urls := b.Environment.URLList
 	if crawl.dead {
 		urls = nil
 	}
@@ -314,7 +314,7 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*Run, error) {
 		return nil, err
 	}
 	stop := b.profile(c.GetCrawl())
-	m, err := b.Measure(&crawlfile.Crawl{Control: c, Seeds: b.Ground.Seeds, URLList: urls}, ranker)
+	m, err := b.Measure(&crawlfile.Crawl{Control: c, Seeds: b.Environment.Seeds, URLList: urls}, ranker)
 	stop()
 	if err != nil {
 		return nil, err
@@ -338,7 +338,7 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*Run, error) {
 	}
 	idle := proto.CloneOf(c)
 	idle.Crawl, idle.Window, idle.HostWindow, idle.Budget = c.GetCrawl()+"-idle", 1, 1, &schemas.Budget{Pages: idlePages}
-	m, err = b.Measure(&crawlfile.Crawl{Control: idle, Seeds: b.Ground.Seeds, URLList: urls}, ranker)
+	m, err = b.Measure(&crawlfile.Crawl{Control: idle, Seeds: b.Environment.Seeds, URLList: urls}, ranker)
 	if err != nil {
 		return nil, err
 	}

@@ -100,10 +100,10 @@ func (c *SoakCommand) Run(s *cli.Session) (err error) {
 	if err := d.Clear(); err != nil {
 		return err
 	}
-	if d.Ground, err = demo.SimGround(s, c.Pages); err != nil { // its critic has the vocabulary of every web
+	if d.Environment, err = demo.SimEnvironment(s, c.Pages); err != nil { // its critic has the vocabulary of every web
 		return err
 	}
-	d.Ground.Seeds = web.Examples(d.Ground.Topic, 5)
+	d.Environment.Seeds = web.Examples(d.Environment.Topic, 5)
 	b := &bench{Demo: d, command: &Command{Cores: c.Cores}, web: benchWeb{serve: []string{"serve-simweb", "--pages", fmt.Sprint(config.Pages)}}, more: more}
 	defer func() { err = errors.Join(err, d.Stop()) }()
 	if err := onCores(c.Cores, b.start); err != nil {
@@ -137,7 +137,7 @@ func (c *SoakCommand) settings() (list []demo.Setting, err error) {
 
 // crawl runs the crawl and takes the samples.
 func (c *SoakCommand) crawl(b *bench) (*SoakReport, error) {
-	published, err := models.PublishCritic(b.S, b.Config, b.Books, "soak", b.Ground.Critic, nil)
+	published, err := models.PublishCritic(b.S, b.Config, b.Books, "soak", b.Environment.Critic, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (c *SoakCommand) crawl(b *bench) (*SoakReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := crawls.StartCrawl(b.S, b.Config, b.Books, &crawlfile.Crawl{Control: ctl, Seeds: b.Ground.Seeds}, false); err != nil {
+	if err := crawls.StartCrawl(b.S, b.Config, b.Books, &crawlfile.Crawl{Control: ctl, Seeds: b.Environment.Seeds}, false); err != nil {
 		return nil, err
 	}
 	r, began := &SoakReport{}, time.Now()

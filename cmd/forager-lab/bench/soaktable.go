@@ -19,7 +19,7 @@ type Tenth struct {
 	// Disk holds the sizes of folders at the end.
 	Disk map[string]int64
 	// Passing are the seconds during a rescore pass, calm the others.
-	Passing, Calm stretch
+	Passing, Calm interval
 }
 
 // Everything is the sum over all processes.
@@ -33,16 +33,16 @@ func (t *Tenth) Everything() (sum ProcessLoad) {
 	return sum
 }
 
-// stretch is a number of seconds, not necessarily one after another.
-type stretch struct {
+// interval is a number of seconds, not necessarily one after another.
+type interval struct {
 	Pages        uint64
 	Seconds, cpu float64
 }
 
-func (s stretch) Rate() float64 { return float64(s.Pages) / max(s.Seconds, 1e-9) }
+func (s interval) Rate() float64 { return float64(s.Pages) / max(s.Seconds, 1e-9) }
 
 // Each is CPU time a page, milliseconds.
-func (s stretch) Each() float64 { return s.cpu * 1000 / float64(max(1, s.Pages)) }
+func (s interval) Each() float64 { return s.cpu * 1000 / float64(max(1, s.Pages)) }
 
 // Tenths divides the samples of a crawl by its pages. A sample belongs to the tenth of its last page.
 func (r *SoakReport) Tenths() []Tenth {
@@ -129,10 +129,10 @@ func PrintSoak(w io.Writer, r *SoakReport) {
 	line("% of the time scoring again", "%.0f", func(i int) float64 { return 100 * list[i].Passing.Seconds / max(list[i].Seconds, 1e-9) })
 	for _, part := range []struct {
 		name string
-		of   func(i int) stretch
+		of   func(i int) interval
 	}{
-		{"scoring again", func(i int) stretch { return list[i].Passing }},
-		{"else", func(i int) stretch { return list[i].Calm }},
+		{"scoring again", func(i int) interval { return list[i].Passing }},
+		{"else", func(i int) interval { return list[i].Calm }},
 	} {
 		line("pages/s, "+part.name, "%.0f", func(i int) float64 { return part.of(i).Rate() })
 		line("CPU ms a page, "+part.name, "%.2f", func(i int) float64 { return part.of(i).Each() })

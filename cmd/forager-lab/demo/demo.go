@@ -34,11 +34,11 @@ learns while it crawls), prints the report of both side by side and verifies eac
 }
 
 func (c *Command) Run(s *cli.Session) error {
-	return c.RunOn(s, func() (*demo.Ground, error) { return c.Open(s) })
+	return c.RunOn(s, func() (*demo.Environment, error) { return c.Open(s) })
 }
 
 // Open returns the web with its task.
-func (f *Frozen) Open(ctx context.Context) (*demo.Ground, error) {
+func (f *Frozen) Open(ctx context.Context) (*demo.Environment, error) {
 	tasks := f.Tasks
 	if tasks == "" {
 		tasks = filepath.Join(filepath.Dir(f.Web), "tasks.json.gz")
@@ -58,7 +58,7 @@ func (f *Frozen) Open(ctx context.Context) (*demo.Ground, error) {
 	if f.Draw < 0 || f.Draw >= len(task.Seeds) {
 		return nil, cli.Usagef("--draw %d: task %s has %d", f.Draw, task.Name, len(task.Seeds))
 	}
-	grounds, err := experiment.Prepare(ctx, file, filepath.Dir(f.Web), selected, linkfeature.Settings{DMax: 5})
+	environments, err := experiment.Prepare(ctx, file, filepath.Dir(f.Web), selected, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +66,12 @@ func (f *Frozen) Open(ctx context.Context) (*demo.Ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := grounds[task]
+	g := environments[task]
 	seeds, err := g.Seeds(f.Draw)
 	if err != nil {
 		return nil, err
 	}
-	return &demo.Ground{
+	return &demo.Environment{
 		Name: filepath.Base(f.Web), Topic: task.FocusClass, Handler: archive.Handler(nil), Critic: g.Critic(),
 		Seeds: seeds, URLList: g.URLs(), Budget: task.Budget, Truth: g.Target,
 	}, nil

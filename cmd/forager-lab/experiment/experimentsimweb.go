@@ -185,21 +185,21 @@ type simCrawl struct {
 
 // crawls runs those of one setting of cues: measures by ranker, one for each web.
 func (c *SimwebCommand) crawls(ctx context.Context, cues string) (map[string][]simCrawl, error) {
-	lessons, err := c.web(c.Critic, cues)
+	samples, err := c.web(c.Critic, cues)
 	if err != nil {
 		return nil, cli.AsUsage(err)
 	}
-	topic := cmp.Or(c.Topic, lessons.Topics()[min(5, len(lessons.Topics())-1)])
-	if !slices.Contains(lessons.Topics(), topic) {
-		return nil, cli.Usagef("no topic %q; there are: %s", topic, strings.Join(lessons.Topics(), ", "))
+	topic := cmp.Or(c.Topic, samples.Topics()[min(5, len(samples.Topics())-1)])
+	if !slices.Contains(samples.Topics(), topic) {
+		return nil, cli.Usagef("no topic %q; there are: %s", topic, strings.Join(samples.Topics(), ", "))
 	}
-	model, err := demo.SimCritic(ctx, lessons)
+	model, err := demo.SimCritic(ctx, samples)
 	if err != nil {
 		return nil, err
 	}
 	var prior []byte
 	if slices.Contains(c.Rankers, Taught) {
-		if prior, err = c.teach(ctx, topic, cues, model); err != nil {
+		if prior, err = c.train(ctx, topic, cues, model); err != nil {
 			return nil, err
 		}
 	}
@@ -208,7 +208,7 @@ func (c *SimwebCommand) crawls(ctx context.Context, cues string) (map[string][]s
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		g, err := c.Ground(seed, cues, topic, c.Budget, model)
+		g, err := c.Environment(seed, cues, topic, c.Budget, model)
 		if err != nil {
 			return nil, err
 		}
@@ -241,7 +241,7 @@ const (
 var simLearning = &schemas.Learning{DMax: 5}
 
 // try runs one crawl of the only draw of g.
-func (c *SimwebCommand) try(ctx context.Context, g *experiment.Ground, ranker string, prior []byte) (*experiment.Crawl, error) {
+func (c *SimwebCommand) try(ctx context.Context, g *experiment.Environment, ranker string, prior []byte) (*experiment.Crawl, error) {
 	var network *experiment.Network
 	if c.Overlap {
 		network = &experiment.Network{HostWindow: c.HostWindow, Pause: c.Pause, Loop: simLoop, Work: simWork}
@@ -257,12 +257,12 @@ func (c *SimwebCommand) try(ctx context.Context, g *experiment.Ground, ranker st
 	if err != nil {
 		return nil, err
 	}
-	return (&experiment.Run{Ground: g, Seeds: seeds, Policies: ranking.Policies, Learning: simLearning, Prior: prior, Network: network}).Crawl(ctx)
+	return (&experiment.Run{Environment: g, Seeds: seeds, Policies: ranking.Policies, Learning: simLearning, Prior: prior, Network: network}).Crawl(ctx)
 }
 
-// teach crawls the training web and returns the resulting model.
-func (c *SimwebCommand) teach(ctx context.Context, topic, cues string, model *critic.Model) ([]byte, error) {
-	g, err := c.Ground(c.Teacher, cues, topic, max(c.Budget/2, 1), model)
+// train crawls the training web and returns the resulting model.
+func (c *SimwebCommand) train(ctx context.Context, topic, cues string, model *critic.Model) ([]byte, error) {
+	g, err := c.Environment(c.Teacher, cues, topic, max(c.Budget/2, 1), model)
 	if err != nil {
 		return nil, err
 	}
@@ -282,18 +282,18 @@ func (c *SimwebCommand) web(seed uint64, cues string) (*simweb.Web, error) {
 	return simweb.New(config)
 }
 
-// Ground is a web with five pages of the topic as seeds.
-func (c *SimwebCommand) Ground(seed uint64, cues, topic string, budget uint64, model *critic.Model) (*experiment.Ground, error) {
+// Environment is a web with five pages of the topic as seeds.
+func (c *SimwebCommand) Environment(seed uint64, cues, topic string, budget uint64, model *critic.Model) (*experiment.Environment, error) {
 	w, err := c.web(seed, cues)
 	if err != nil {
 		return nil, cli.AsUsage(err)
 	}
-	_, g, err := syntheticGround(w, fmt.Sprintf("simweb-%s:%d", cues, seed), topic, budget, [][]string{w.Examples(topic, 5)}, model, 5)
+	_, g, err := syntheticEnvironment(w, fmt.Sprintf("simweb-%s:%d", cues, seed), topic, budget, [][]string{w.Examples(topic, 5)}, model, 5)
 	return g, err
 }
 
-// syntheticGround is a task on a synthetic web.
-func syntheticGround(w *simweb.Web, name, topic string, budget uint64, seeds [][]string, model *critic.Model, dMax int) (*taskfile.Task, *experiment.Ground, error) {
+// syntheticEnvironment is a task on a synthetic web.
+func syntheticEnvironment(w *simweb.Web, name, topic string, budget uint64, seeds [][]string, model *critic.Model, dMax int) (*taskfile.Task, *experiment.Environment, error) {
 	computed := &experiment.Computed{
 		Labels: make(map[string]string, w.Size()), Redirects: make(map[string]string, w.Size()),
 		Page: func(url string) ([]byte, string) {
@@ -307,6 +307,6 @@ func syntheticGround(w *simweb.Web, name, topic string, budget uint64, seeds [][
 		computed.Redirects[w.Alias(n)] = url
 	}
 	task := &taskfile.Task{Name: name, Pages: taskfile.PageSet{All: true}, TargetLabel: topic, FocusClass: topic, Budget: budget, Seeds: seeds}
-	g, err := experiment.NewComputedGround(task, computed, model, linkfeature.Settings{DMax: dMax})
+	g, err := experiment.NewComputedEnvironment(task, computed, model, linkfeature.Settings{DMax: dMax})
 	return task, g, err
 }

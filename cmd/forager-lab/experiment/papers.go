@@ -119,10 +119,10 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	prepare := func(leaves schemas.LeafMode) (map[*taskfile.Task]*experiment.Ground, error) {
+	prepare := func(leaves schemas.LeafMode) (map[*taskfile.Task]*experiment.Environment, error) {
 		return experiment.PrepareFrom(s, load, file, filepath.Dir(c.Tasks[0]), tasks, linkfeature.Settings{DMax: papers.Reach}, experiment.Parsing{Leaves: leaves})
 	}
-	grounds, err := prepare(schemas.LeafMode_LEAF_MODE_COMPACT)
+	environments, err := prepare(schemas.LeafMode_LEAF_MODE_COMPACT)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 				return nil, err
 			}
 			i = len(worlds)
-			worlds = append(worlds, &papers.World{Name: t.Group(), Grounds: grounds, Leaves: leaves, MEMM: c.MEMM, Draws: c.draws(), Origin: fmt.Sprintf(
+			worlds = append(worlds, &papers.World{Name: t.Group(), Environments: environments, Leaves: leaves, MEMM: c.MEMM, Draws: c.draws(), Origin: fmt.Sprintf(
 				"%s (SHA-256 %s), tasks %s (%s), draws %d to %d, MEMMs on %d tasks at most", t.Warc, digest[:12], filepath.Base(c.Tasks[0]), list[:12], c.FirstDraw, c.FirstDraw+c.Draws-1, c.MEMM)})
 		}
 		worlds[i].Tasks = append(worlds[i].Tasks, t)
@@ -163,20 +163,20 @@ func (c *experimentPapers) draws() []int {
 // synthetic returns the world of the synthetic webs with cues.
 func (c *experimentPapers) synthetic(ctx context.Context, cues string) (*papers.World, error) {
 	sim := &SimwebCommand{Teacher: c.Teacher, Pages: c.Pages, Budget: c.Budget}
-	lessons, err := sim.web(c.Critic, cues)
+	samples, err := sim.web(c.Critic, cues)
 	if err != nil {
 		return nil, cli.AsUsage(err)
 	}
-	topic := lessons.Topics()[min(5, len(lessons.Topics())-1)]
-	model, err := demo.SimCritic(ctx, lessons)
+	topic := samples.Topics()[min(5, len(samples.Topics())-1)]
+	model, err := demo.SimCritic(ctx, samples)
 	if err != nil {
 		return nil, err
 	}
 	w := &papers.World{
-		Name: "simweb, cues " + cues, Synthetic: true, Draws: []int{0, 1}, Grounds: make(map[*taskfile.Task]*experiment.Ground),
+		Name: "simweb, cues " + cues, Synthetic: true, Draws: []int{0, 1}, Environments: make(map[*taskfile.Task]*experiment.Environment),
 		Origin: fmt.Sprintf("synthetic webs of %d pages, seeds %v, cues %s, topic %s, budget %d pages; critic of seed %d, teacher of seed %d", c.Pages, c.SimSeeds, cues, topic, c.Budget, c.Critic, c.Teacher),
 	}
-	if w.Prior, err = sim.teach(ctx, topic, cues, model); err != nil {
+	if w.Prior, err = sim.train(ctx, topic, cues, model); err != nil {
 		return nil, err
 	}
 	for _, seed := range c.SimSeeds {
@@ -185,12 +185,12 @@ func (c *experimentPapers) synthetic(ctx context.Context, cues string) (*papers.
 			return nil, cli.AsUsage(err)
 		}
 		seeds := web.Examples(topic, 10)
-		task, g, err := syntheticGround(web, fmt.Sprintf("simweb-%s:%d", cues, seed), topic, c.Budget, [][]string{seeds[:len(seeds)/2], seeds[len(seeds)/2:]}, model, papers.Reach)
+		task, g, err := syntheticEnvironment(web, fmt.Sprintf("simweb-%s:%d", cues, seed), topic, c.Budget, [][]string{seeds[:len(seeds)/2], seeds[len(seeds)/2:]}, model, papers.Reach)
 		if err != nil {
 			return nil, err
 		}
 		w.Tasks = append(w.Tasks, task)
-		w.Grounds[task] = g
+		w.Environments[task] = g
 	}
 	return w, nil
 }

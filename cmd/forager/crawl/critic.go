@@ -27,5 +27,5 @@ func (c *crawlCritic) Run(s *cli.Session) error {
 	if c.NoShadow && len(c.Shadow) > 0 {
 		return cli.Usagef("--shadow and --no-shadow contradict each other")
 	}
-	return remark(s, c.Crawl, operate.UseCritics(c.Critic, c.Shadow, c.NoShadow))
+	return changeJudging(s, c.Crawl, operate.UseCritics(c.Critic, c.Shadow, c.NoShadow))
 }

@@ -97,7 +97,7 @@ func (c *crawlDelete) tell(s *cli.Session, b *cli.Topics) error {
 		if err := crawls.Loaded(s, b, c.Wait); err != nil {
 			return err
 		}
-		if _, err := b.Revise(s, c.Crawl, func(next *schemas.CrawlControl) { next.State = schemas.CrawlState_CRAWL_STATE_DELETED }); err != nil {
+		if _, err := b.Update(s, c.Crawl, func(next *schemas.CrawlControl) { next.State = schemas.CrawlState_CRAWL_STATE_DELETED }); err != nil {
 			return err
 		}
 	}
@@ -123,7 +123,7 @@ func (c *crawlDelete) end(s *cli.Session, b *cli.Topics, ctl *schemas.CrawlContr
 	}
 	if ctl.GetState() != schemas.CrawlState_CRAWL_STATE_STOPPED {
 		var err error
-		if ctl, err = b.Revise(s, c.Crawl, func(next *schemas.CrawlControl) { next.State = schemas.CrawlState_CRAWL_STATE_STOPPED }); err != nil {
+		if ctl, err = b.Update(s, c.Crawl, func(next *schemas.CrawlControl) { next.State = schemas.CrawlState_CRAWL_STATE_STOPPED }); err != nil {
 			return err
 		}
 	}
@@ -243,7 +243,7 @@ func needed(b *cli.Topics, crawl string) map[string]bool {
 		if name == crawl || b.Controls.Deleted(name) {
 			continue
 		}
-		ctl := b.Controls.Look(name)
+		ctl := b.Controls.Get(name)
 		for _, version := range append(schemas.Guides(ctl), ctl.GetLearning().GetPrior(), ctl.GetLearning().GetPinned()) {
 			needed[version] = true
 		}
@@ -255,7 +255,7 @@ func needed(b *cli.Topics, crawl string) map[string]bool {
 func statusOf(b *cli.Topics, crawl string, ok func(*schemas.CrawlStatus) bool) bool {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
-	for shard := range schemas.ShardsOf(b.Controls.Look(crawl)) {
+	for shard := range schemas.ShardsOf(b.Controls.Get(crawl)) {
 		if !ok(b.Statuses[crawl][shard]) {
 			return false
 		}

@@ -27,5 +27,5 @@ classes at and below bad topics.`
 }
 
 func (c *crawlFocus) Run(s *cli.Session) error {
-	return remark(s, c.Crawl, operate.Refocus(taxonomy.Change{Good: c.Good, Bad: c.Bad, Weights: c.Weight}))
+	return changeJudging(s, c.Crawl, operate.Refocus(taxonomy.Change{Good: c.Good, Bad: c.Bad, Weights: c.Weight}))
 }

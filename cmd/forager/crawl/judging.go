@@ -21,8 +21,8 @@ type judging struct {
 	Bad      []string           `json:"bad"`
 }
 
-// remark changes how a running crawl is judged, after checking that it can be judged so.
-func remark(s *cli.Session, crawl string, change func(*schemas.CrawlControl) error) error {
+// changeJudging changes how a running crawl is judged, after checking that it can be judged so.
+func changeJudging(s *cli.Session, crawl string, change func(*schemas.CrawlControl) error) error {
 	b, store, err := s.OpenStore()
 	if err != nil {
 		return err

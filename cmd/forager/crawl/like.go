@@ -182,8 +182,8 @@ func (r *LikeResult) text(w io.Writer) {
 	if r.Report.Recall < .5 {
 		fmt.Fprintf(w, "only %.0f %% of the likes are recognised by a critic trained on the others: more of them, or ones that are more alike, would help\n", 100*r.Report.Recall)
 	}
-	if alike := crawls.Resemblance(r.Report.Most); alike != "" {
-		fmt.Fprintf(w, "warning: %s\nlikes of other sites or sections would help; so do answers on pages of the crawl:  forager critic mark %s --ask 20, then forager critic retrain %s\n", alike, r.Crawl, r.Crawl)
+	if similar := crawls.Resemblance(r.Report.Most); similar != "" {
+		fmt.Fprintf(w, "warning: %s\nlikes of other sites or sections would help; so do answers on pages of the crawl:  forager critic mark %s --ask 20, then forager critic retrain %s\n", similar, r.Crawl, r.Crawl)
 	}
 	if r.Ended == nil {
 		fmt.Fprintf(w, "started %s with critic %s; %d more pages (%d were fetched for the critic)\n", r.Crawl, r.Critic, r.Budget, r.Fetched)

@@ -27,7 +27,7 @@ import (
 
 // Use sets the critic of a crawl from now on.
 func (p *LikedCritic) Use(s *cli.Session, crawl string, m *schemas.ModelPublished) error {
-	_, err := p.B.Revise(s, crawl, func(ctl *schemas.CrawlControl) { ctl.Critic = m.GetVersion() })
+	_, err := p.B.Update(s, crawl, func(ctl *schemas.CrawlControl) { ctl.Critic = m.GetVersion() })
 	return err
 }
 

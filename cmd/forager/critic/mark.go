@@ -77,7 +77,7 @@ func (c *criticMark) Run(s *cli.Session) error {
 		return err
 	}
 	return s.Print(map[string]any{"critic": t.name, "marked": kept, "right": c.Right}, func(w io.Writer) {
-		fmt.Fprintf(w, "%d pages marked for critic %s\ntrain it again:  %s\n", len(kept), t.name, t.again())
+		fmt.Fprintf(w, "%d pages marked for critic %s\ntrain it again:  %s\n", len(kept), t.name, t.retrainCommand())
 	})
 }
 

@@ -60,7 +60,7 @@ func (t *OpenedCritic) keep(s *cli.Session, yes, no []string, drawn bool) error 
 			r.OnTopic.Text(w, t.crawl)
 		}
 		if r.Right+r.Wrong > 0 {
-			fmt.Fprintf(w, "train the critic again:  %s\n", t.again())
+			fmt.Fprintf(w, "train the critic again:  %s\n", t.retrainCommand())
 		}
 	})
 }
@@ -123,7 +123,7 @@ func (t *OpenedCritic) open(s *cli.Session, of string) error {
 // liked is an error, with the remedy, if the critic was not trained on likes.
 func (t *OpenedCritic) liked() error {
 	if t.Critic == nil {
-		return fmt.Errorf("critic %s was trained on examples with topics; train it again with what was marked by: %s", t.name, t.again())
+		return fmt.Errorf("critic %s was trained on examples with topics; train it again with what was marked by: %s", t.name, t.retrainCommand())
 	}
 	return nil
 }
@@ -133,8 +133,8 @@ func (t *OpenedCritic) Close() {
 	t.B.Close()
 }
 
-// again returns the command that trains the critic again.
-func (t *OpenedCritic) again() string {
+// retrainCommand returns the command that trains the critic again.
+func (t *OpenedCritic) retrainCommand() string {
 	switch {
 	case t.Critic == nil:
 		return fmt.Sprintf("forager critic train EXAMPLES --name %s --marks", t.name)

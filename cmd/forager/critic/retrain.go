@@ -62,8 +62,8 @@ func (c *criticRetrain) Run(s *cli.Session) error {
 		fmt.Fprintf(w, "%s: %d pages on topic, %d marked as wrong, %d of background (some %.0f %% on topic)\n",
 			m.GetVersion(), report.Liked, report.Wrong, report.Background, 100*report.Prior)
 		fmt.Fprintf(w, "speaks for the topic:  %s\nspeaks against it:     %s\n", strings.Join(report.For, " "), strings.Join(report.Against, " "))
-		if alike := crawls.Resemblance(report.Most); alike != "" {
-			fmt.Fprintf(w, "warning: %s\n", alike)
+		if similar := crawls.Resemblance(report.Most); similar != "" {
+			fmt.Fprintf(w, "warning: %s\n", similar)
 		}
 		if c.Use {
 			fmt.Fprintf(w, "%s is judged by it from now on\n", c.Crawl)

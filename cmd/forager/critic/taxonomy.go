@@ -201,8 +201,8 @@ func (r *TaxonomyReport) prepare(tree *taxonomy.Tree, list []taxonomy.Example) (
 	return classes
 }
 
-// firstAlike is the number of groups that are shown.
-const firstAlike = 10
+// firstSimilar is the number of groups that are shown.
+const firstSimilar = 10
 
 // sumUp summarises what groups of similar pages mean for the classes.
 func sumUp(groups []neardup.Group, list []taxonomy.Example, tree *taxonomy.Tree, classes [][]int32) Likeness {
@@ -227,9 +227,9 @@ func sumUp(groups []neardup.Group, list []taxonomy.Example, tree *taxonomy.Tree,
 				pairs[[2]int32{a, b}]++
 			}
 		}
-		if len(l.First) < firstAlike {
+		if len(l.First) < firstSimilar {
 			x := likePages{Resemblance: g.Least}
-			for _, p := range g.Pages[:min(len(g.Pages), firstAlike)] {
+			for _, p := range g.Pages[:min(len(g.Pages), firstSimilar)] {
 				page := likePage{URL: list[p].URL}
 				for _, k := range classes[p] {
 					page.Classes = append(page.Classes, tree.Classes[k].Name)
@@ -242,7 +242,7 @@ func sumUp(groups []neardup.Group, list []taxonomy.Example, tree *taxonomy.Tree,
 	keys := slices.SortedFunc(maps.Keys(pairs), func(a, b [2]int32) int {
 		return cmp.Or(cmp.Compare(pairs[b], pairs[a]), slices.Compare(a[:], b[:]))
 	})
-	for _, k := range keys[:min(len(keys), firstAlike)] {
+	for _, k := range keys[:min(len(keys), firstSimilar)] {
 		l.Pairs = append(l.Pairs, classPair{tree.Classes[k[0]].Name, tree.Classes[k[1]].Name, pairs[k]})
 	}
 	return l

@@ -91,8 +91,8 @@ type Report struct {
 	PeakMemory map[string]int64 `json:"peak_memory"`
 }
 
-// Ground is the environment of a demo: a web served by a proxy, a critic and the truth.
-type Ground struct {
+// Environment is the environment of a demo: a web served by a proxy, a critic and the truth.
+type Environment struct {
 	Name, Topic string
 	Handler     http.Handler
 	Critic      *critic.Model
@@ -102,7 +102,7 @@ type Ground struct {
 	// Truth reports whether a page is about the topic.
 	Truth func(url string) bool
 	// teach is a web to train on first; nil = train during the crawl.
-	teach *teaching
+	training *teaching
 }
 
 type teaching struct {
@@ -114,11 +114,11 @@ func (c *Command) Run(s *cli.Session) error {
 	if c.Web != "" || c.Task != "" || c.Tasks != "" {
 		return cli.Usagef("the demo of a frozen web is a command of forager-lab: forager-lab demo --web %s --task TASK", cmp.Or(c.Web, "FILE"))
 	}
-	return c.RunOn(s, func() (*Ground, error) { return SimGround(s, c.Pages) })
+	return c.RunOn(s, func() (*Environment, error) { return SimEnvironment(s, c.Pages) })
 }
 
 // RunOn runs the demo on what open returns.
-func (f *Flags) RunOn(s *cli.Session, open func() (*Ground, error)) error {
+func (f *Flags) RunOn(s *cli.Session, open func() (*Environment, error)) error {
 	d := &Demo{Flags: f, S: s}
 	err := d.run(open)
 	if f.Keep {
@@ -132,12 +132,12 @@ func (f *Flags) RunOn(s *cli.Session, open func() (*Ground, error)) error {
 
 // Demo is one run of the command.
 type Demo struct {
-	Flags  *Flags
-	S      *cli.Session
-	Stack  *deploy.Stack
-	Config *pipeline.Config
-	Books  *cli.Topics
-	Ground *Ground
+	Flags       *Flags
+	S           *cli.Session
+	Stack       *deploy.Stack
+	Config      *pipeline.Config
+	Books       *cli.Topics
+	Environment *Environment
 }
 
 // Stop ends what was started, also after an interruption.
@@ -166,7 +166,7 @@ func WriteReport(dir, name string, report any) error {
 
 func (d *Demo) Say(format string, args ...any) { fmt.Fprintf(d.S.Stderr, format+"\n", args...) }
 
-func (d *Demo) run(open func() (*Ground, error)) error {
+func (d *Demo) run(open func() (*Environment, error)) error {
 	began := time.Now()
 	if err := d.prepare(open); err != nil {
 		return err
@@ -175,14 +175,14 @@ func (d *Demo) run(open func() (*Ground, error)) error {
 	d.Say("ready after %.0f s: Kafka, S3, ClickHouse and %d stages run; logs in %s",
 		time.Since(began).Seconds(), len(cli.StageNames), d.Stack.Logs())
 
-	published, err := models.PublishCritic(d.S, d.Config, d.Books, "demo", d.Ground.Critic, nil)
+	published, err := models.PublishCritic(d.S, d.Config, d.Books, "demo", d.Environment.Critic, nil)
 	if err != nil {
 		return err
 	}
 	var prior string
 	var names []string
-	if t := d.Ground.teach; t != nil {
-		d.Say("\nteaching: the apprentice learns on another synthetic web, topic %s, %d pages", d.Ground.Topic, t.budget)
+	if t := d.Environment.training; t != nil {
+		d.Say("\nteaching: the apprentice learns on another synthetic web, topic %s, %d pages", d.Environment.Topic, t.budget)
 		if _, err := d.crawl("teacher", "apprentice", published.GetVersion(), t.seeds, t.budget, ""); err != nil {
 			return err
 		}
@@ -191,14 +191,14 @@ func (d *Demo) run(open func() (*Ground, error)) error {
 			return err
 		}
 	}
-	report := &Report{Web: d.Ground.Name, Topic: d.Ground.Topic}
+	report := &Report{Web: d.Environment.Name, Topic: d.Environment.Topic}
 	for _, ranker := range []string{"soft-focus", "apprentice"} {
-		d.Say("\ncrawling %s with %s: topic %s, %d pages", d.Ground.Name, ranker, d.Ground.Topic, d.Ground.Budget)
+		d.Say("\ncrawling %s with %s: topic %s, %d pages", d.Environment.Name, ranker, d.Environment.Topic, d.Environment.Budget)
 		p := ""
 		if ranker == "apprentice" {
 			p = prior
 		}
-		run, err := d.crawl(ranker, ranker, published.GetVersion(), d.Ground.Seeds, d.Ground.Budget, p)
+		run, err := d.crawl(ranker, ranker, published.GetVersion(), d.Environment.Seeds, d.Environment.Budget, p)
 		if err != nil {
 			return err
 		}
@@ -229,15 +229,15 @@ func (d *Demo) run(open func() (*Ground, error)) error {
 }
 
 // prepare starts the web, the embedded parts and the stages in an empty folder.
-func (d *Demo) prepare(open func() (*Ground, error)) error {
+func (d *Demo) prepare(open func() (*Environment, error)) error {
 	if err := d.Clear(); err != nil {
 		return err
 	}
 	var err error
-	if d.Ground, err = open(); err != nil {
+	if d.Environment, err = open(); err != nil {
 		return err
 	}
-	proxy, err := d.serve(d.Ground.Handler)
+	proxy, err := d.serve(d.Environment.Handler)
 	if err != nil {
 		return err
 	}
@@ -363,8 +363,8 @@ func WriteDemoPipeline(from, out, proxy string, more ...Setting) (string, error)
 	return path, os.WriteFile(path, b, 0o644)
 }
 
-// SimGround is a synthetic web: the critic is trained on pages of a third web of the same language, the apprentice on a second.
-func SimGround(ctx context.Context, pages uint64) (*Ground, error) {
+// SimEnvironment is a synthetic web: the critic is trained on pages of a third web of the same language, the apprentice on a second.
+func SimEnvironment(ctx context.Context, pages uint64) (*Environment, error) {
 	const crawled, taught, examples = 1, 2, 3
 	webs := make(map[uint64]*simweb.Web)
 	for _, seed := range []uint64{crawled, taught, examples} {
@@ -379,14 +379,14 @@ func SimGround(ctx context.Context, pages uint64) (*Ground, error) {
 		return nil, err
 	}
 	topic := webs[crawled].Topics()[5]
-	return &Ground{
+	return &Environment{
 		Name: "synthetic web of 100,000 pages", Topic: topic, Handler: simweb.Handler(webs[crawled], webs[taught]), Critic: model,
 		Seeds: webs[crawled].Examples(topic, 5), Budget: pages,
 		Truth: func(url string) bool {
 			t := webs[crawled].Truth(url)
 			return t.Exists && !t.Hub && t.Topic == topic
 		},
-		teach: &teaching{seeds: webs[taught].Examples(topic, 5), budget: max(300, pages/2)},
+		training: &teaching{seeds: webs[taught].Examples(topic, 5), budget: max(300, pages/2)},
 	}, nil
 }
 
@@ -417,7 +417,7 @@ func (d *Demo) Control(name, ranker, version string, budget uint64, prior string
 		return nil, err
 	}
 	return &schemas.CrawlControl{
-		Crawl: name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: []string{d.Ground.Topic}, Critic: version,
+		Crawl: name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: []string{d.Environment.Topic}, Critic: version,
 		Budget: &schemas.Budget{Pages: budget}, Policies: ranking.Policies, Mixture: ranking.Mixture, Scope: &schemas.Scope{},
 		Politeness: &schemas.Politeness{UserAgent: crawlfile.UserAgentProduct + "/1.0 (+mailto:demo@localhost)"},
 		Learning:   &schemas.Learning{DMax: 5, Prior: prior},
@@ -429,7 +429,7 @@ func (d *Demo) crawl(name, ranker, version string, seeds []string, budget uint64
 	if err != nil {
 		return nil, err
 	}
-	return d.Measure(&crawlfile.Crawl{Control: ctl, Seeds: seeds, URLList: d.Ground.URLList}, ranker)
+	return d.Measure(&crawlfile.Crawl{Control: ctl, Seeds: seeds, URLList: d.Environment.URLList}, ranker)
 }
 
 // Measure starts a crawl, follows it to its end and measures it.

@@ -28,7 +28,7 @@ func (d *Demo) judge(run *Run) error {
 	}
 	truth, loss := 0, 0.0
 	for i, p := range pages {
-		if d.Ground.Truth(p.URL) {
+		if d.Environment.Truth(p.URL) {
 			truth++
 		}
 		loss += 1 - p.Relevance

@@ -142,7 +142,7 @@ func (c *DoctorCommand) examine(s *cli.Session) []Finding {
 func checkDisk(cfg *pipeline.Config) (detail string, err error) {
 	folders := func() []string { return disk.Folders(cfg.Data) }
 	var failure error
-	space := disk.NewWatch(folders, uint64(cfg.Disk.PauseBelow), disk.Free, func(_ disk.State, err error) { failure = err }).Look(time.Now())
+	space := disk.NewWatch(folders, uint64(cfg.Disk.PauseBelow), disk.Free, func(_ disk.State, err error) { failure = err }).Check(time.Now())
 	switch {
 	case failure != nil:
 		return "", failure

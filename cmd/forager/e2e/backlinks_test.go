@@ -38,14 +38,14 @@ func (r *rig) layers(w *simweb.Web, topic string) *layersWorld {
 	r.t.Helper()
 	out := &layersWorld{crawls: []string{"layers", "layers-backlinks", "layers-pages"}, named: map[string]string{"context-graph": "layers"}}
 	urls := append(w.Examples(topic, 20), w.Examples("Other", 20)...)
-	lessons := &pageguide.Lessons{
+	samples := &pageguide.Samples{
 		Parents: localgraph.Known(func(p uint32) []uint32 { return []uint32{(p + 20) % 40, (p + 21) % 40} }),
 		Page:    func(p uint32) (*schemas.Page, error) { return simPage(r.t, w, urls[p]), nil },
 	}
 	for p := range uint32(20) {
-		lessons.Targets = append(lessons.Targets, p)
+		samples.Targets = append(samples.Targets, p)
 	}
-	made, _, err := pageguide.Train(r.s, pageguide.ContextGraph, lessons, pageguide.Default())
+	made, _, err := pageguide.Train(r.s, pageguide.ContextGraph, samples, pageguide.Default())
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -17,13 +17,13 @@ func TestCrawls(t *testing.T) {
 	r.start(cli.StageNames)
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, *demo.Ground)
+		test func(*testing.T, *demo.Environment)
 	}{
 		{"two crawls and their models", r.twoCrawls},
 		{"explained", r.explained},
 		{"four shards", r.fourShards},
 		{"three shards are operated", r.threeShards},
-		{"judged again", r.judgedAnew},
+		{"judged again", r.rejudged},
 		{"a slow crawl slows no other", r.slowCrawl},
 	} {
 		if !r.step(t, c.name, func(t *testing.T) { c.test(t, g) }) {

@@ -18,7 +18,7 @@ import (
 
 // twoCrawls is two concurrent crawls: one of them is rolled back to an older model and later unpinned; both are
 // deleted in turn, and share segments.
-func (r *rig) twoCrawls(t *testing.T, g *demo.Ground) {
+func (r *rig) twoCrawls(t *testing.T, g *demo.Environment) {
 	learns := func(ctl *schemas.CrawlControl) {
 		ctl.Learning.SwitchPages, ctl.Learning.RefitPages = 30, 15
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // testDead lists the letters of the garbage on page.fetched, then removes a page while parse-dom reads it, and replays the request.
-func (r *rig) testDead(t *testing.T, g *demo.Ground) {
+func (r *rig) testDead(t *testing.T, g *demo.Environment) {
 	garbled := r.deadLetters(t, "--crawl", "garbled")
 	nobodys := r.deadLetters(t, "--stage", "parse-dom")
 	if len(garbled) == 0 || len(nobodys) < 2 {
@@ -79,7 +79,7 @@ func (r *rig) deadLetters(t *testing.T, args ...string) (list []deadletter.Lette
 }
 
 // losePage removes the segment of a crawl's only page until parse-dom has failed the page, and returns the letter.
-func (r *rig) losePage(t *testing.T, g *demo.Ground) deadletter.Letter {
+func (r *rig) losePage(t *testing.T, g *demo.Environment) deadletter.Letter {
 	if _, err := r.stack.Processes.Stop(r.s, []string{"parse-dom-0"}, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}

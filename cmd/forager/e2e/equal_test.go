@@ -32,11 +32,11 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	learning := &schemas.Learning{DMax: 5, SwitchPages: 15, RefitPages: 10, Sync: true}
 	distiller := &schemas.Distiller{ByHost: true} // the web is one domain
 	command := experimentcmd.SimwebCommand{Pages: w.Size()}
-	ground, err := command.Ground(w.Config().Seed, cuesOf(t, w), g.Topic, budget, g.Critic)
+	env, err := command.Environment(w.Config().Seed, cuesOf(t, w), g.Topic, budget, g.Critic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.URLList = ground.URLs()
+	g.URLList = env.URLs()
 	// With one page in flight each waits for the end of its own segment.
 	r := newRig(t, g.Handler, "segment_age: 250ms", "segment_age: 1ms")
 	r.parts()
@@ -95,7 +95,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	for _, ranker := range slices.Sorted(maps.Keys(rankings)) {
 		ranking := rankings[ranker] // with versions in place of names
 		run := &experiment.Run{
-			Ground: ground, Seeds: g.Seeds, Policies: ranking.Policies, Mixture: ranking.Mixture, Guides: guides,
+			Environment: env, Seeds: g.Seeds, Policies: ranking.Policies, Mixture: ranking.Mixture, Guides: guides,
 			Learning: learning, Distiller: distiller, Renewal: renewals[ranker], Keep: true,
 		}
 		if layers.asks(ranker) {

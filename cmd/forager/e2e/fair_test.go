@@ -83,7 +83,7 @@ func (w *politeWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 // its rates while another crawl has many more stalling hosts than fetch has slots, and while one waits for the
 // service that judges its pages. It fails if the rate is halved each time; a machine that is busy for a while
 // does not cause that.
-func (r *rig) slowCrawl(t *testing.T, g *demo.Ground) {
+func (r *rig) slowCrawl(t *testing.T, g *demo.Environment) {
 	const hosts, pages, tries = 20, 100, 3
 	polite := &politeWeb{hosts: hosts, asks: make(map[string][]asked)}
 	stalls := &stalling{stall: 4 * time.Second, next: g.Handler}

@@ -70,7 +70,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // judgedAnew changes the focus of a running crawl, adds a shadow critic, and replaces its critic by one that
 // calls a service, which returns garbage, responds late and not at all.
-func (r *rig) judgedAnew(t *testing.T, g *demo.Ground) {
+func (r *rig) rejudged(t *testing.T, g *demo.Environment) {
 	_, web := simulated(t)
 	s := &service{topic: g.Topic}
 	s.mode.Store("fine")
@@ -88,7 +88,7 @@ func (r *rig) judgedAnew(t *testing.T, g *demo.Ground) {
 		r.until(crawl, "further", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() >= before+pages })
 	}
 	more(crawl, 60)
-	r.testRemarkRefuses(t, g.Topic, other)
+	r.testChangesRefused(t, g.Topic, other)
 
 	out := r.mustRun("crawl", "focus", crawl, "--good", branch, "--bad", g.Topic, "--good", other, "--weight", other+"=0.5")
 	if want := fmt.Sprintf("revision 2\nfocus %s, %s × 0.5; without %s\n", branch, other, g.Topic); !strings.Contains(out, want) {
@@ -131,11 +131,11 @@ func (r *rig) judgedAnew(t *testing.T, g *demo.Ground) {
 	for _, crawl := range []string{crawl, "hard", "alone"} {
 		r.verified(crawl)
 	}
-	r.testJudgedAnew(t, g.Topic, branch, other)
+	r.testRejudged(t, g.Topic, branch, other)
 	r.testReportOfJudges(t)
 }
 
-func (r *rig) testRemarkRefuses(t *testing.T, topic, other string) {
+func (r *rig) testChangesRefused(t *testing.T, topic, other string) {
 	refuses := func(want string, args ...string) {
 		t.Helper()
 		r.fails(t, cli.ExitFailure, args, want)
@@ -166,7 +166,7 @@ func (r *rig) testRemarkRefuses(t *testing.T, topic, other string) {
 }
 
 // testJudgedAnew checks the changes in the judgements of the crawls judged and hard.
-func (r *rig) testJudgedAnew(t *testing.T, topic, branch, other string) {
+func (r *rig) testRejudged(t *testing.T, topic, branch, other string) {
 	db, err := analytics.Open(r.cfg.ClickHouse)
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func TestLike(t *testing.T) {
 	if got.Report.Liked != 10 || got.Fetched < 30 || got.Fetched > 50 || got.Budget != 250-uint64(got.Fetched) {
 		t.Errorf("%d likes, %d pages fetched for the critic, a budget of %d", got.Report.Liked, got.Fetched, got.Budget)
 	}
-	second := r.teachLiked(t, "liked", g.Truth)
+	second := r.trainLiked(t, "liked", g.Truth)
 	r.mustRun("critic", "mark", "liked", likes[2], "--wrong") // so that the next version differs
 	third := r.watchLiked("liked", second)
 	r.verified("liked")
@@ -75,11 +75,11 @@ func TestLike(t *testing.T) {
 // is paused until it has the first of them.
 func (r *rig) watchLiked(crawl, second string) []string {
 	r.t.Helper()
-	lesson, err := criticcmd.OpenCritic(r.s, crawl)
+	opened, err := criticcmd.OpenCritic(r.s, crawl)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	defer lesson.Close()
+	defer opened.Close()
 	resumed := make(chan error, 1)
 	go func() {
 		_, err := crawls.Poll(r.s, time.Minute, func() (bool, error) {
@@ -91,8 +91,8 @@ func (r *rig) watchLiked(crawl, second string) []string {
 		}
 		resumed <- err
 	}()
-	l, result := &crawlcmd.Liking{S: r.s, Cfg: r.cfg, B: lesson.B}, &crawlcmd.LikeResult{Crawl: crawl}
-	if err := errors.Join(l.Watch(lesson.Critic, lesson.Set, result), <-resumed); err != nil {
+	l, result := &crawlcmd.Liking{S: r.s, Cfg: r.cfg, B: opened.B}, &crawlcmd.LikeResult{Crawl: crawl}
+	if err := errors.Join(l.Watch(opened.Critic, opened.Set, result), <-resumed); err != nil {
 		r.t.Fatal(err)
 	}
 	if result.Ended.Pages < 200 {
@@ -127,7 +127,7 @@ func (r *rig) judged(crawl string, truth func(string) bool) (by map[string]int, 
 }
 
 // teachLiked marks pages, expands the examples, trains the critic again and makes the crawl use it.
-func (r *rig) teachLiked(t *testing.T, crawl string, truth func(string) bool) (critic string) {
+func (r *rig) trainLiked(t *testing.T, crawl string, truth func(string) bool) (critic string) {
 	var found []criticcmd.Proposal
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "critic", "expand", crawl, "-n", "12")), &found); err != nil {
 		t.Fatal(err)

@@ -290,7 +290,7 @@ func (r *rig) testNoCrawls(t *testing.T) {
 	}
 }
 
-func (r *rig) testCrawlStart(t *testing.T, g *demo.Ground) {
+func (r *rig) testCrawlStart(t *testing.T, g *demo.Environment) {
 	seed := g.Seeds[0]
 	for name, c := range map[string]struct {
 		file string
@@ -316,7 +316,7 @@ func (r *rig) testCrawlStart(t *testing.T, g *demo.Ground) {
 }
 
 // testNoStages starts, watches and stops a crawl while no stage runs.
-func (r *rig) testNoStages(t *testing.T, g *demo.Ground) {
+func (r *rig) testNoStages(t *testing.T, g *demo.Environment) {
 	r.mustRun("crawl", "start", r.file("idle.yaml", crawlFile("idle", "small", "Science", g.Seeds[0])))
 	ctx, cancel := context.WithTimeout(r.s, 300*time.Millisecond)
 	defer cancel()
@@ -370,7 +370,7 @@ func wait(t testing.TB, what string, ok func() bool) {
 }
 
 // testGarbage responds to the requests of a crawl in place of fetch, with undecodable bytes.
-func (r *rig) testGarbage(t *testing.T, g *demo.Ground) {
+func (r *rig) testGarbage(t *testing.T, g *demo.Environment) {
 	var others []string
 	for _, s := range cli.StageNames {
 		if s != "fetch" {
@@ -448,7 +448,7 @@ func (r *rig) testUpTwice(t *testing.T) {
 
 // testHalfCritic publishes a critic of which half was stored: the command refuses it, and the stage that is to
 // use it waits until it is complete.
-func (r *rig) testHalfCritic(t *testing.T, g *demo.Ground) {
+func (r *rig) testHalfCritic(t *testing.T, g *demo.Environment) {
 	// A new one: stages cache critics by digest, whatever their names.
 	web, err := simweb.New(simweb.Default(4))
 	if err != nil {
@@ -511,7 +511,7 @@ func (r *rig) testHalfCritic(t *testing.T, g *demo.Ground) {
 	r.verified("idle")
 }
 
-func (r *rig) testSmallCrawl(t *testing.T, g *demo.Ground) {
+func (r *rig) testSmallCrawl(t *testing.T, g *demo.Environment) {
 	file := r.file("small.yaml", crawlFile("small", "sim", g.Topic, g.Seeds[0]))
 	out := r.mustRun("crawl", "start", file, "--watch")
 	if !strings.Contains(out, "small has finished: pages budget spent; 60 pages") {
@@ -661,7 +661,7 @@ func get(t *testing.T, client *http.Client, urls []string, status int) {
 	}
 }
 
-func (r *rig) testStop(t *testing.T, g *demo.Ground) {
+func (r *rig) testStop(t *testing.T, g *demo.Environment) {
 	r.mustRun("crawl", "start", r.file("long.yaml", strings.Replace(crawlFile("long", "sim", g.Topic, g.Seeds[0]), "pages: 60", "pages: 50000", 1)))
 	r.until("long", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
 	r.testPause(t, "long", g)

@@ -274,7 +274,7 @@ func TestHostsAway(t *testing.T) {
 	r.until("some", "the host that came back is fetched", time.Minute, func(st *schemas.CrawlStatus) bool {
 		return st.GetPages() == others+12 && st.GetUnreachable().GetHosts() == 5
 	})
-	if _, err := r.books.Revise(r.s, "some", func(c *schemas.CrawlControl) { c.HostPatienceS = 1 }); err != nil {
+	if _, err := r.books.Update(r.s, "some", func(c *schemas.CrawlControl) { c.HostPatienceS = 1 }); err != nil {
 		t.Fatal(err)
 	}
 	ended("some", frontier.EndUnreachable, others+12, 1)
@@ -310,7 +310,7 @@ func TestHostsAway(t *testing.T) {
 
 // resolverAway crawls hosts that have names, each of whose requests needs a look-up. The resolver is away at first, and
 // again in the middle.
-func resolverAway(t *testing.T, r *rig, g *demo.Ground, resolver string) {
+func resolverAway(t *testing.T, r *rig, g *demo.Environment, resolver string) {
 	const hosts, each = 10, 12
 	w := &pages{each: each}
 	var mu sync.Mutex

@@ -63,9 +63,9 @@ func smallWeb(t *testing.T, dir string) {
 // the place of those of the README, nothing else is changed.
 func TestREADME(t *testing.T) {
 	t.Parallel()
-	ground, web := simulated(t)
-	r := newRig(t, ground.Handler)
-	topic := ground.Topic
+	env, web := simulated(t)
+	r := newRig(t, env.Handler)
+	topic := env.Topic
 
 	// The examples: pages of another web about the same topics.
 	other, err := simweb.New(simweb.Default(3))

@@ -184,7 +184,7 @@ func (r *rig) learnsTrees(t *testing.T, store *objects.Store) {
 	}
 }
 
-func (r *rig) testOtherSettings(t *testing.T, g *demo.Ground, store *objects.Store) {
+func (r *rig) testOtherSettings(t *testing.T, g *demo.Environment, store *objects.Store) {
 	base := r.retrain("live", "--from", "archive")
 	less := r.retrain("live", "--from", "archive", "--d-max", "2", "--publish")
 	more := r.retrain("live", "--from", "archive", "--d-max", "8")
@@ -262,7 +262,7 @@ func (r *rig) firstModel(t *testing.T, crawl string) string {
 }
 
 // testUse: a paused crawl gets a retrained model and ranks by it to its end, while learning continues.
-func (r *rig) testUse(t *testing.T, g *demo.Ground) {
+func (r *rig) testUse(t *testing.T, g *demo.Environment) {
 	r.begin(r.crawl(g, "used", "apprentice", 300, nil))
 	r.until("used", "learning", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 60 })
 	r.mustRun("crawl", "pause", "used")
@@ -324,7 +324,7 @@ func (r *rig) testInterrupted(t *testing.T, store *objects.Store) {
 	r.until("live", "announced", time.Minute, func(*schemas.CrawlStatus) bool { return r.books.Published(said.Version) != nil })
 }
 
-func (r *rig) testRefusals(t *testing.T, g *demo.Ground) {
+func (r *rig) testRefusals(t *testing.T, g *demo.Environment) {
 	critic, err := modelscmd.PublishCritic(r.s, r.cfg, r.books, "another", g.Critic, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func (r *rig) controlNow(t *testing.T, crawl string) (whole, compacted *schemas.
 			}
 		}
 	})
-	return all.Look(crawl), last.Look(crawl)
+	return all.Get(crawl), last.Get(crawl)
 }
 
 // testTwoOperators lets two operators change the crawl idle, while no stage runs, from the same state.

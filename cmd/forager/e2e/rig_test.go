@@ -174,12 +174,12 @@ func (r *rig) start(names []string, env ...string) {
 	r.stack.Env = nil
 }
 
-var simulatedGround = sync.OnceValues(func() (*demo.Ground, error) { return demo.SimGround(context.Background(), 300) })
+var simulatedEnvironment = sync.OnceValues(func() (*demo.Environment, error) { return demo.SimEnvironment(context.Background(), 300) })
 
 // simulated is a small synthetic web with a critic for it; the critic is trained once for all tests.
-func simulated(t testing.TB) (*demo.Ground, *simweb.Web) {
+func simulated(t testing.TB) (*demo.Environment, *simweb.Web) {
 	t.Helper()
-	made, err := simulatedGround()
+	made, err := simulatedEnvironment()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,13 +211,13 @@ func (r *rig) waits(name string) bool {
 }
 
 // crawl returns a crawl of the ground, not started.
-func (r *rig) crawl(g *demo.Ground, name, ranker string, pages uint64, change func(*schemas.CrawlControl)) *crawlfile.Crawl {
+func (r *rig) crawl(g *demo.Environment, name, ranker string, pages uint64, change func(*schemas.CrawlControl)) *crawlfile.Crawl {
 	r.t.Helper()
 	published, err := models.PublishCritic(r.s, r.cfg, r.books, "test", g.Critic, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	d := &demo.Demo{Ground: g}
+	d := &demo.Demo{Environment: g}
 	ctl, err := d.Control(name, ranker, published.GetVersion(), pages, "")
 	if err != nil {
 		r.t.Fatal(err)

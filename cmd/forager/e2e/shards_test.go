@@ -14,7 +14,7 @@ import (
 
 // fourShards crawls with four shards, one after another of which loses its owner: it spends its budget exactly,
 // and every command sums the shards.
-func (r *rig) fourShards(t *testing.T, g *demo.Ground) {
+func (r *rig) fourShards(t *testing.T, g *demo.Environment) {
 	r.begin(r.crawl(g, "four", "apprentice", 400, func(c *schemas.CrawlControl) {
 		c.Shards = 4
 		c.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
@@ -58,9 +58,9 @@ func (r *rig) fourShards(t *testing.T, g *demo.Ground) {
 		t.Errorf("verify by a sample:\n%s", out)
 	}
 	r.leaseMutations("four")
-	var standing []crawls.Summary
-	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "status", "four")), &standing); err != nil || len(standing) != 1 || standing[0].Pages != 400 {
-		t.Errorf("crawl status: %v (%v)", standing, err)
+	var states []crawls.Summary
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "status", "four")), &states); err != nil || len(states) != 1 || states[0].Pages != 400 {
+		t.Errorf("crawl status: %v (%v)", states, err)
 	}
 	if out := r.mustRun("report", "four"); !strings.Contains(out, "400 pages") || !strings.Contains(out, "only those to hosts of its own shard") {
 		t.Errorf("report:\n%s", out)
@@ -80,7 +80,7 @@ func (r *rig) fourShards(t *testing.T, g *demo.Ground) {
 }
 
 // threeShards: a crawl of three shards is paused, resumed, gets more seeds, is stopped and deleted like any other.
-func (r *rig) threeShards(t *testing.T, g *demo.Ground) {
+func (r *rig) threeShards(t *testing.T, g *demo.Environment) {
 	c := r.crawl(g, "three", "soft-focus", 50_000, func(c *schemas.CrawlControl) { c.Shards, c.Window = 3, 12 })
 	more := c.Seeds[1:]
 	c.Seeds = c.Seeds[:1]

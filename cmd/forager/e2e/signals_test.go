@@ -298,8 +298,8 @@ func (s *printout) String() string {
 
 func (c signalled) endsAfter(t *testing.T, program, in string, name []string, signal syscall.Signal) {
 	out, temp := t.TempDir(), t.TempDir()
-	nobody := newSilent(t)
-	args := append([]string{"--config", nobody.pipeline(t)}, name...)
+	refused := newSilent(t)
+	args := append([]string{"--config", refused.pipeline(t)}, name...)
 	for _, a := range strings.Fields(c.asks + c.computes + c.says) {
 		a = strings.NewReplacer("OUT", out, "IN/", in+"/", "+", " ").Replace(a)
 		args = append(args, a)
@@ -318,7 +318,7 @@ func (c signalled) endsAfter(t *testing.T, program, in string, name []string, si
 			return err == nil && cpu > 200*time.Millisecond
 		}
 		select {
-		case <-nobody.asked:
+		case <-refused.asked:
 			return true
 		default:
 			return false

@@ -19,7 +19,7 @@ import (
 )
 
 // testPause pauses a running crawl, gives it seeds, and resumes it.
-func (r *rig) testPause(t *testing.T, crawl string, g *demo.Ground) {
+func (r *rig) testPause(t *testing.T, crawl string, g *demo.Environment) {
 	var x crawls.Summary
 	for range 2 { // pausing a paused crawl is not an error
 		if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "pause", crawl)), &x); err != nil || x.State != "paused" || x.InFlight != 0 {

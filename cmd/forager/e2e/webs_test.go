@@ -33,7 +33,7 @@ import (
 )
 
 // theWeb is the ground of a task's first draw, as the demo makes it.
-func theWeb(t testing.TB, task string) *demo.Ground {
+func theWeb(t testing.TB, task string) *demo.Environment {
 	t.Helper()
 	g, err := (&labdemo.Frozen{Web: frozen.Path(t, frozen.Webs, "webkb.warc.gz"), Task: task}).Open(t.Context())
 	if err != nil {
@@ -77,11 +77,11 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	theTask := selected[0]
-	grounds, err := experiment.Prepare(t.Context(), file, frozen.Path(t, frozen.Webs, ""), selected, linkfeature.Settings{DMax: 5})
+	environments, err := experiment.Prepare(t.Context(), file, frozen.Path(t, frozen.Webs, ""), selected, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ground := grounds[theTask]
+	env := environments[theTask]
 
 	// With one page in flight each page waits for the end of its segment.
 	r := newRig(t, g.Handler, "segment_age: 250ms", "segment_age: 1ms")
@@ -98,7 +98,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := &experiment.Run{Ground: ground, Seeds: theTask.Seeds[0], Policies: ranking.Policies, Mixture: ranking.Mixture,
+		run := &experiment.Run{Environment: env, Seeds: theTask.Seeds[0], Policies: ranking.Policies, Mixture: ranking.Mixture,
 			Learning: c.learning, Keep: true}
 		want, err := run.Crawl(t.Context())
 		if err != nil {
@@ -109,7 +109,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 			t.Errorf("%s: %d requests, %d leaps trained, ended with %q; experiment: %d, %d, %q", c.name,
 				st.GetRequests(), st.GetTrained(), st.GetEndReason(), want.Requests, want.Trained, want.EndReason)
 		}
-		r.sameCritic(c.name, ground)
+		r.sameCritic(c.name, env)
 		r.samePages(c.name, want)
 		r.sameLeaps(c.name, want)
 		r.sameModels(c.name, c.learning, want)
@@ -120,7 +120,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 }
 
 // sameCritic compares the critic that the stages used with that of the ground, byte by byte.
-func (r *rig) sameCritic(crawl string, ground *experiment.Ground) {
+func (r *rig) sameCritic(crawl string, env *experiment.Environment) {
 	r.t.Helper()
 	ctl, err := r.books.Control(crawl)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *rig) sameCritic(crawl string, ground *experiment.Ground) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	sum := sha256.Sum256(ground.Critic().Marshal())
+	sum := sha256.Sum256(env.Critic().Marshal())
 	if want := "sha256:" + hex.EncodeToString(sum[:]); used.GetDigest() != want {
 		r.t.Errorf("%s: the critic has %s, that of experiment %s", crawl, used.GetDigest(), want)
 	}

@@ -230,7 +230,7 @@ func (h *history) redirected(u, v string) bool {
 }
 
 // explained asks about URLs of a crawl, and compares the answers with what the topics say.
-func (r *rig) explained(t *testing.T, g *demo.Ground) {
+func (r *rig) explained(t *testing.T, g *demo.Environment) {
 	c := r.crawl(g, "why", "soft-focus", 250, func(c *schemas.CrawlControl) {
 		c.Scope = &schemas.Scope{MaxDepth: 3, HostCap: 25}
 		c.Excludes = &schemas.Excludes{Urls: []string{excludedEnd + "$"}}

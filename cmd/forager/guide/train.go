@@ -125,7 +125,7 @@ func (c *guideTrain) train(s *cli.Session) (*Trained, error) {
 		return nil, fmt.Errorf("%s has met %d targets so far, and %d are wanted (--least): try again later", c.source(), len(around.targets), c.least)
 	}
 	settings.Provenance = map[string]string{"links": c.source(), "targets": strconv.Itoa(len(around.targets))}
-	guide, report, err := pageguide.Train(s, pageguide.Kind(c.Kind), around.web.Lessons(s, around.targets), settings)
+	guide, report, err := pageguide.Train(s, pageguide.Kind(c.Kind), around.web.Samples(s, around.targets), settings)
 	if err != nil {
 		return nil, fmt.Errorf("train %s on %s: %w", c.Kind, c.source(), err)
 	}

@@ -35,8 +35,8 @@ func CriticOrigin(version string, measures map[string]float64) string {
 	if n := measures["liked"]; n > 0 {
 		origin := fmt.Sprintf("critic %s, learned from %.0f pages on topic without any counterexample but %.0f that were marked; it recognises %.0f %% of the liked pages when they are held out, "+
 			"and its false positives are not measured: harvest is its own estimate and can be far too high, above all on a site with one template", version, n, measures["wrong"], 100*measures["recall"])
-		if alike := Resemblance(mostOn(measures)); alike != "" {
-			origin += "; " + alike
+		if similar := Resemblance(mostOn(measures)); similar != "" {
+			origin += "; " + similar
 		}
 		return origin
 	}
@@ -54,13 +54,13 @@ func mostOn(measures map[string]float64) float64 {
 	return measures["prior"]
 }
 
-// mostAlike is the share of the background that may be on topic above which it counts as similar to the likes. A third of the
+// mostSimilar is the share of the background that may be on topic above which it counts as similar to the likes. A third of the
 // pages around likes may well be on topic.
-const mostAlike = .5
+const mostSimilar = .5
 
 // Resemblance is a warning that the background is similar to the likes; empty if it is not.
 func Resemblance(most float64) string {
-	if most < mostAlike {
+	if most < mostSimilar {
 		return ""
 	}
 	return fmt.Sprintf("up to %.0f %% of the background may be on topic, too, by its words: it resembles the likes, as pages of one template do, and the critic hardly tells them apart", 100*most)

@@ -133,19 +133,19 @@ func claim(address string) (string, error) {
 }
 
 func attributesOf(dir, root string) (meta.MetadataStorer, posix.PosixOpts, error) {
-	beside := filepath.Join(dir, attributesFolder)
-	_, err := os.Stat(beside)
+	neighbour := filepath.Join(dir, attributesFolder)
+	_, err := os.Stat(neighbour)
 	if err != nil && (meta.XattrMeta{}).Test(root) == nil {
 		return meta.XattrMeta{}, posix.PosixOpts{}, nil
 	}
-	if err := os.MkdirAll(beside, 0o755); err != nil {
+	if err := os.MkdirAll(neighbour, 0o755); err != nil {
 		return nil, posix.PosixOpts{}, fmt.Errorf("s3: %w", err)
 	}
-	side, err := meta.NewSideCar(beside)
+	side, err := meta.NewSideCar(neighbour)
 	if err != nil {
-		return nil, posix.PosixOpts{}, fmt.Errorf("s3: attributes in %s: %w", beside, err)
+		return nil, posix.PosixOpts{}, fmt.Errorf("s3: attributes in %s: %w", neighbour, err)
 	}
-	return side, posix.PosixOpts{SideCarDir: beside}, nil
+	return side, posix.PosixOpts{SideCarDir: neighbour}, nil
 }
 
 func (e *Endpoint) waitReady(ctx context.Context) error {

@@ -32,7 +32,7 @@ func (c *calibration) apply(o *Prediction) {
 	case schemas.Posterior_POSTERIOR_TEMPERED:
 		copy(o.Calibrated, o.Tempered)
 	default:
-		oddsBeside(o.Calibrated, o.scores, o.exponentials)
+		oddsWithin(o.Calibrated, o.scores, o.exponentials)
 		byClass(o.Calibrated, o.Calibrated, c.classes)
 		correctBest(o.Calibrated, c.best)
 	}
@@ -42,12 +42,12 @@ func (c *calibration) apply(o *Prediction) {
 // exact where posteriors round to 0 or 1, as for long pages also the tempered ones do.
 func logOdds(dst, scores []float64) {
 	bayes.Exponentials(dst, scores)
-	oddsBeside(dst, scores, dst)
+	oddsWithin(dst, scores, dst)
 }
 
 // oddsBeside is logOdds, given also the exponentials of the scores as multiples of the highest; dst may be the
 // same slice as the exponentials.
-func oddsBeside(dst, scores, exponentials []float64) {
+func oddsWithin(dst, scores, exponentials []float64) {
 	first, second := math.Inf(-1), math.Inf(-1) // the two highest
 	best := 0
 	for k, x := range scores {

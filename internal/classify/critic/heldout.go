@@ -102,7 +102,7 @@ func (m *Model) holdOut(ctx context.Context, t *training) (*heldVerdicts, error)
 				if t.keep && at%every == 0 {
 					pages[at].full = &Held{URL: t.examples.items[example].url, Classes: classes, Raw: slices.Clone(o.Raw), Tempered: slices.Clone(o.Tempered)}
 				}
-				oddsBeside(o.Calibrated, o.scores, o.exponentials)
+				oddsWithin(o.Calibrated, o.scores, o.exponentials)
 				pages[at].odds = listOdds(o.Calibrated)
 			}
 			return nil

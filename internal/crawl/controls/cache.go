@@ -40,7 +40,7 @@ func (b *Cache) Subscribe() (taken <-chan struct{}, cancel func()) { return b.ta
 
 // Deleted reports whether a crawl was deleted: later records of it are to be ignored.
 func (b *Cache) Deleted(crawl string) bool {
-	return b.Look(crawl).GetState() == schemas.CrawlState_CRAWL_STATE_DELETED
+	return b.Get(crawl).GetState() == schemas.CrawlState_CRAWL_STATE_DELETED
 }
 
 // Take takes one record of the topic: its key, the crawl, and its value, nil if the crawl
@@ -128,8 +128,8 @@ func (b *Cache) Crawls() []string {
 	return slices.Sorted(maps.Keys(b.crawls))
 }
 
-// Look returns the control record in force of a crawl, nil while there is none. It must not be changed.
-func (b *Cache) Look(crawl string) *schemas.CrawlControl {
+// Get returns the control record in force of a crawl, nil while there is none. It must not be changed.
+func (b *Cache) Get(crawl string) *schemas.CrawlControl {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if e := b.crawls[crawl]; e != nil {

@@ -21,7 +21,7 @@ func record(t testing.TB, crawl string, revision uint64, critic string) []byte {
 
 func TestNewestRevisionCounts(t *testing.T) {
 	b := New()
-	if b.Look("a") != nil {
+	if b.Get("a") != nil {
 		t.Error("an empty cache has a crawl")
 	}
 	for _, r := range []struct {
@@ -32,15 +32,15 @@ func TestNewestRevisionCounts(t *testing.T) {
 		if err := b.Take([]byte("a"), record(t, "a", r.revision, r.critic)); err != nil {
 			t.Fatal(err)
 		}
-		if got := b.Look("a").GetCritic(); got != r.want {
+		if got := b.Get("a").GetCritic(); got != r.want {
 			t.Errorf("after revision %d: critic %q, want %q", r.revision, got, r.want)
 		}
 	}
 	if err := b.Take([]byte("0"), record(t, "0", 1, "")); err != nil || !slices.Equal(b.Crawls(), []string{"0", "a"}) {
 		t.Errorf("the cache has %v (%v)", b.Crawls(), err)
 	}
-	if err := b.Take([]byte("a"), nil); err != nil || b.Look("a") != nil || !slices.Equal(b.Crawls(), []string{"0"}) {
-		t.Errorf("after a tombstone: %v, %v", b.Look("a"), err)
+	if err := b.Take([]byte("a"), nil); err != nil || b.Get("a") != nil || !slices.Equal(b.Crawls(), []string{"0"}) {
+		t.Errorf("after a tombstone: %v, %v", b.Get("a"), err)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestTakeRefuses(t *testing.T) {
 	if err := b.Take([]byte("a"), []byte{0xff}); err == nil || !strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("an undecodable record: %v", err)
 	}
-	if err := b.Take([]byte("a"), record(t, "b", 1, "")); err == nil || b.Look("a") != nil || b.Look("b") != nil {
+	if err := b.Take([]byte("a"), record(t, "b", 1, "")); err == nil || b.Get("a") != nil || b.Get("b") != nil {
 		t.Errorf("a record under another crawl's key: %v", err)
 	}
 }
@@ -58,7 +58,7 @@ func FuzzTake(f *testing.F) {
 	f.Add([]byte("a"), record(f, "a", 1, "c"))
 	f.Fuzz(func(t *testing.T, key, value []byte) {
 		b := New()
-		if b.Take(key, value) == nil && value != nil && b.Look(string(key)) == nil {
+		if b.Take(key, value) == nil && value != nil && b.Get(string(key)) == nil {
 			t.Error("taken and not known")
 		}
 	})

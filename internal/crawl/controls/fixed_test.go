@@ -112,10 +112,10 @@ func TestReadersAgree(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"operator": func(rt *rapid.T) {
 				r := rapid.SampledFrom(readers).Draw(rt, "reader")
-				if r.cache.Look("c") == nil {
+				if r.cache.Get("c") == nil {
 					return
 				}
-				c := proto.CloneOf(r.cache.Look("c"))
+				c := proto.CloneOf(r.cache.Get("c"))
 				c.Revision, c.Budget.Pages = r.cache.Next("c"), rapid.Uint64Range(1, 5).Draw(rt, "pages")
 				if fixedOf := [2]uint32{c.MaxAttempts, c.Shards}; fixedOf == [2]uint32{2, 0} {
 					log = append(log, c)
@@ -158,7 +158,7 @@ func TestReadersAgree(t *testing.T) {
 				i := rapid.IntRange(0, len(readers)-1).Draw(rt, "reader")
 				readers[i].follow(log, rapid.IntRange(1, 4).Draw(rt, "records"))
 				if i == 0 {
-					accepted = readers[0].cache.Look("c")
+					accepted = readers[0].cache.Get("c")
 				}
 			},
 			"restore": func(*rapid.T) { restore() },
@@ -166,14 +166,14 @@ func TestReadersAgree(t *testing.T) {
 				readers[0] = &reader{cache: New()}
 				readers[0].follow(log, len(log))
 				readers[0].cache.Precede(accepted)
-				accepted = readers[0].cache.Look("c")
+				accepted = readers[0].cache.Get("c")
 			},
 			"": func(rt *rapid.T) {
-				if got := readers[0].cache.Look("c"); got.MaxAttempts != 2 || max(got.Shards, 1) != 1 {
+				if got := readers[0].cache.Get("c"); got.MaxAttempts != 2 || max(got.Shards, 1) != 1 {
 					rt.Fatalf("prioritize runs the crawl by %v", got)
 				}
 				for _, r := range readers[1:] {
-					if got, want := r.cache.Look("c"), r.read.inForce(); got != want {
+					if got, want := r.cache.Get("c"), r.read.inForce(); got != want {
 						rt.Fatalf("in force %v, want %v of %v", got, want, r.read)
 					}
 				}
@@ -190,13 +190,13 @@ func TestReadersAgree(t *testing.T) {
 		if readers[0].cache.Restoration("c") != nil {
 			rt.Fatal("prioritize does not come to an end")
 		}
-		want := readers[0].cache.Look("c")
+		want := readers[0].cache.Get("c")
 		if !compacted && want != naive(log).inForce() && !proto.Equal(want, naive(log).inForce()) {
 			rt.Errorf("prioritize has %v, want %v", want, naive(log).inForce())
 		}
 		for i, r := range append(readers, &reader{cache: New(), next: len(log) - 1}) {
 			r.follow(log, len(log))
-			if got := r.cache.Look("c"); !proto.Equal(got, want) {
+			if got := r.cache.Get("c"); !proto.Equal(got, want) {
 				rt.Errorf("reader %d has %v, want %v", i, got, want)
 			}
 		}

@@ -119,7 +119,7 @@ func RankBy(name string, guides map[string]string) (*Ranking, error) {
 
 // Shadows returns the policies that are recorded and choose nothing (CrawlControl.ranker_shadows), in addition to those that
 // choose: any of Rankers but mixture, or of Guides with published ones. Each has the guide of its name, if there is one.
-func Shadows(names []string, guides map[string]string, beside []*schemas.Policy) (shadows []*schemas.Policy, err error) {
+func Shadows(names []string, guides map[string]string, neighbour []*schemas.Policy) (shadows []*schemas.Policy, err error) {
 	if len(names) > maxShadows {
 		return nil, fmt.Errorf("there are %d shadows of rankers, %d can be", len(names), maxShadows)
 	}
@@ -132,7 +132,7 @@ func Shadows(names []string, guides map[string]string, beside []*schemas.Policy)
 			return nil, err
 		}
 		same := func(other *schemas.Policy) bool { return other.GetName() == name }
-		if slices.ContainsFunc(beside, same) || slices.ContainsFunc(shadows, same) {
+		if slices.ContainsFunc(neighbour, same) || slices.ContainsFunc(shadows, same) {
 			return nil, fmt.Errorf("%s ranks the crawl already", name)
 		}
 		shadows = append(shadows, p)

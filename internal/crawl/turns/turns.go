@@ -41,8 +41,8 @@ func Network(address string) string {
 	return netip.PrefixFrom(a, bits).Masked().String()
 }
 
-// Book has the turns that have not ended, and the pauses after those that have. It is not safe for concurrent use.
-type Book struct {
+// Table has the turns that have not ended, and the pauses after those that have. It is not safe for concurrent use.
+type Table struct {
 	networks map[string]*network
 	of       map[ID]string // the network of a turn that has not ended
 	// longest pause of all turns so far, after which what has ended counts no more.
@@ -88,13 +88,13 @@ func (p past) free(pause time.Duration) time.Time {
 	return p.until
 }
 
-// New returns a book without turns.
-func New() *Book {
-	return &Book{networks: map[string]*network{}, of: map[ID]string{}, sweepAt: 1024}
+// New returns a table without turns.
+func New() *Table {
+	return &Table{networks: map[string]*network{}, of: map[ID]string{}, sweepAt: 1024}
 }
 
 // Read takes a record of the log that was read at a time. It returns the network that the record concerns.
-func (b *Book) Read(now time.Time, r *schemas.FetchTurn) (string, error) {
+func (b *Table) Read(now time.Time, r *schemas.FetchTurn) (string, error) {
 	if len(r.GetId()) != len(ID{}) || r.GetAddress() == "" {
 		return "", fmt.Errorf("turn %x at address %q: not 16 bytes and an address", r.GetId(), r.GetAddress())
 	}
@@ -126,7 +126,7 @@ func (b *Book) Read(now time.Time, r *schemas.FetchTurn) (string, error) {
 }
 
 // end begins the pauses of a turn.
-func (n *network) end(b *Book, t *turn, at time.Time) {
+func (n *network) end(b *Table, t *turn, at time.Time) {
 	if t.limits.Address > 0 {
 		if _, known := n.addresses[t.address]; !known {
 			b.kept++
@@ -139,7 +139,7 @@ func (n *network) end(b *Book, t *turn, at time.Time) {
 }
 
 // expire ends the turns that have lived too long.
-func (n *network) expire(b *Book, now time.Time) {
+func (n *network) expire(b *Table, now time.Time) {
 	n.turns = slices.DeleteFunc(n.turns, func(t *turn) bool {
 		if t.dies.After(now) {
 			return false
@@ -152,7 +152,7 @@ func (n *network) expire(b *Book, now time.Time) {
 
 // Next calls first for each turn of a network that conflicts with none before it, with the time from which on it may
 // begin, in the order of the log. The result is when the first of the others may, if no record comes until then; zero = none waits.
-func (b *Book) Next(name string, now time.Time, first func(id ID, from time.Time)) (again time.Time) {
+func (b *Table) Next(name string, now time.Time, first func(id ID, from time.Time)) (again time.Time) {
 	n := b.networks[name]
 	if n == nil {
 		return time.Time{}
@@ -187,7 +187,7 @@ func (n *network) free(t *turn) (from time.Time) {
 }
 
 // sweep drops what has ended so long ago that no pause counts any more.
-func (b *Book) sweep(now time.Time) {
+func (b *Table) sweep(now time.Time) {
 	over := func(p past) bool { return !now.Before(p.free(b.longest)) }
 	b.kept = 0
 	for name, n := range b.networks {

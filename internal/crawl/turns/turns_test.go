@@ -21,7 +21,7 @@ func TestNetworks(t *testing.T) {
 func id(n int) []byte { return fmt.Appendf(nil, "%016d", n) }
 
 // read takes a record at so many seconds.
-func read(t *testing.T, b *Book, second int, r *schemas.FetchTurn) string {
+func read(t *testing.T, b *Table, second int, r *schemas.FetchTurn) string {
 	t.Helper()
 	name, err := b.Read(time.Unix(int64(second), 0), r)
 	if err != nil {
@@ -31,7 +31,7 @@ func read(t *testing.T, b *Book, second int, r *schemas.FetchTurn) string {
 }
 
 // first returns the turns that may begin, with the second from which on, and the second of the next look.
-func first(b *Book, network string, second int) (from map[string]int64, again int64) {
+func first(b *Table, network string, second int) (from map[string]int64, again int64) {
 	from = map[string]int64{}
 	at := b.Next(network, time.Unix(int64(second), 0), func(id ID, at time.Time) { from[string(id[:])] = max(0, at.Unix()) })
 	return from, at.Unix()

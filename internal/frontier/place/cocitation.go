@@ -49,8 +49,8 @@ func (pr *Placer) eachNear(p *state.Page, l *state.Link, f func(w *state.Sibling
 	return nil
 }
 
-// TouchBeside notes the links next to one to v, which is final, if R(v) is known now.
-func (pr *Placer) TouchBeside(p *state.Page, l *state.Link, v *state.Entry) error {
+// TouchSiblings notes the links next to one to v, which is final, if R(v) is known now.
+func (pr *Placer) TouchSiblings(p *state.Page, l *state.Link, v *state.Entry) error {
 	if !pr.Families.Cocitation() || !pr.Learns || pr.Using.Model == nil || v.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
 		return nil
 	}

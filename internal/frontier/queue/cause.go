@@ -5,7 +5,7 @@ import (
 	"forager/schemas"
 )
 
-// causes are what the entries queued at a host wait for, by its standing.
+// causes are what the entries queued at a host wait for, by its reachability.
 var causes = [state.HostStates]schemas.WaitCause{
 	state.Reachable: schemas.WaitCause_WAIT_CAUSE_WINDOW, state.Resting: schemas.WaitCause_WAIT_CAUSE_HOST_PAUSE,
 	state.Refusing: schemas.WaitCause_WAIT_CAUSE_HOST_REFUSED, state.NoRobots: schemas.WaitCause_WAIT_CAUSE_ROBOTS,
@@ -13,10 +13,10 @@ var causes = [state.HostStates]schemas.WaitCause{
 	state.AtCap: schemas.WaitCause_WAIT_CAUSE_HOST_CAP,
 }
 
-// Cause is what an entry with a place waits for at a host of a standing that has not as many requests in flight as it may; waiting:
+// Cause is what an entry with a place waits for at a host of a reachability that has not as many requests in flight as it may; waiting:
 // its last try failed.
-func Cause(standing int, waiting bool) schemas.WaitCause {
-	if c := causes[standing]; !waiting || c < schemas.WaitCause_WAIT_CAUSE_RETRY {
+func Cause(reachability int, waiting bool) schemas.WaitCause {
+	if c := causes[reachability]; !waiting || c < schemas.WaitCause_WAIT_CAUSE_RETRY {
 		return c
 	}
 	return schemas.WaitCause_WAIT_CAUSE_RETRY
@@ -27,9 +27,9 @@ func Cause(standing int, waiting bool) schemas.WaitCause {
 func (w *Waits) Waiting(left uint64) (urls map[schemas.WaitCause]uint64) {
 	c := &w.state.Counters
 	urls = map[schemas.WaitCause]uint64{schemas.WaitCause_WAIT_CAUSE_GATE: c.Outside, schemas.WaitCause_WAIT_CAUSE_RESCORING: c.Unranked}
-	for standing, b := range c.Backlog {
-		urls[Cause(standing, false)] += b.Queued
-		urls[Cause(standing, true)] += b.Waiting
+	for reachability, b := range c.Backlog {
+		urls[Cause(reachability, false)] += b.Queued
+		urls[Cause(reachability, true)] += b.Waiting
 	}
 	urls[schemas.WaitCause_WAIT_CAUSE_HOST_PAUSE] += w.hosts.busy
 	turn := urls[schemas.WaitCause_WAIT_CAUSE_WINDOW] - w.hosts.busy
@@ -55,7 +55,7 @@ func (w *Waits) Example(c schemas.WaitCause) string {
 
 // busyAt reports whether only requests in flight keep the next one from the host.
 func (hs *Hosts) busyAt(h *Host) bool {
-	return hs.Standing(h.Dispatched, h.failingSince, h.failedAt, h.rest) == state.Reachable && h.InFlight >= hs.HostLimit(h)
+	return hs.Reachability(h.Dispatched, h.failingSince, h.failedAt, h.rest) == state.Reachable && h.InFlight >= hs.HostLimit(h)
 }
 
 // countBusy counts what is queued at busy hosts again. Hosts with requests in flight are in memory.

@@ -12,7 +12,7 @@ import (
 // TestFront compares a front with a sorted list that is used as the store.
 func TestFront(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var f front
+		var f headCache
 		frontSize := rapid.IntRange(1, 32).Draw(t, "size")
 		var all []state.Order
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
@@ -36,7 +36,7 @@ func TestFront(t *testing.T) {
 				t.Fatalf("unread front %v of %v", f.keys, all)
 			}
 			if f.Unread && rapid.Bool().Draw(t, "read") {
-				f = front{keys: slices.Clone(all[:min(len(all), frontSize)]), stored: uint32(len(all))}
+				f = headCache{keys: slices.Clone(all[:min(len(all), frontSize)]), stored: uint32(len(all))}
 			}
 			if n := len(f.keys); int(f.stored) != len(all) || f.empty() != (n == 0) || n > 2*frontSize || !f.Unread && !slices.Equal(f.keys, all[:n]) {
 				t.Fatalf("front %+v of %v", f, all)

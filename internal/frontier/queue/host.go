@@ -35,7 +35,7 @@ type Host struct {
 
 // hostQueue is what is in memory of one policy's queue of a host: its first keys in each generation.
 type hostQueue struct {
-	Fronts [state.Slots]front
+	Fronts [state.Slots]headCache
 	// ready and old are positions in the policy's heaps.
 	ready, old int
 }
@@ -83,7 +83,7 @@ func (h *Host) Cost() int {
 }
 
 // Capped reports whether the host has reached its cap.
-func (hs *Hosts) Capped(h *Host) bool { return hs.Standing(h.Dispatched, 0, 0, 0) == state.AtCap }
+func (hs *Hosts) Capped(h *Host) bool { return hs.Reachability(h.Dispatched, 0, 0, 0) == state.AtCap }
 
 // Limits are the limits of each host, by the control record.
 type Limits struct {
@@ -105,7 +105,7 @@ func (hs *Hosts) OnlyGivenUp() bool {
 
 // Cause is what the URLs of a stored host wait for that are queued, or waiting for another try.
 func (hs *Hosts) Cause(r *StoredHost, inFlight uint32, waiting bool) schemas.WaitCause {
-	c := Cause(hs.Standing(r.Dispatched, r.FailingSince, r.FailedAt, r.Rest), waiting)
+	c := Cause(hs.Reachability(r.Dispatched, r.FailingSince, r.FailedAt, r.Rest), waiting)
 	if c == schemas.WaitCause_WAIT_CAUSE_WINDOW && inFlight >= hs.Limits.Window {
 		return schemas.WaitCause_WAIT_CAUSE_HOST_PAUSE
 	}
@@ -140,8 +140,8 @@ func (hs *Hosts) countBacklog(h *Host, queued, waiting int) {
 	hs.change(h)
 }
 
-// Standing of a host with a number of dispatched requests that was first and last found unreachable at these times, and rests for a reason.
-func (hs *Hosts) Standing(dispatched uint64, failingSince, failedAt int64, rest int) int {
+// Reachability of a host with a number of dispatched requests that was first and last found unreachable at these times, and rests for a reason.
+func (hs *Hosts) Reachability(dispatched uint64, failingSince, failedAt int64, rest int) int {
 	switch {
 	case hs.Limits.Cap > 0 && dispatched >= hs.Limits.Cap:
 		return state.AtCap
@@ -162,16 +162,16 @@ func (hs *Hosts) tally(h *Host, by int) {
 }
 
 func (hs *Hosts) tallyOf(dispatched uint64, failingSince, failedAt int64, rest int, b state.Backlog, by int) {
-	hs.state.Counters.Backlog[hs.Standing(dispatched, failingSince, failedAt, rest)].Add(by*int(b.Queued), by*int(b.Waiting))
+	hs.state.Counters.Backlog[hs.Reachability(dispatched, failingSince, failedAt, rest)].Add(by*int(b.Queued), by*int(b.Waiting))
 	if failingSince > 0 {
-		hs.state.Counters.Failing[hs.Standing(0, failingSince, failedAt, rest)] += uint64(by)
+		hs.state.Counters.Failing[hs.Reachability(0, failingSince, failedAt, rest)] += uint64(by)
 	}
 }
 
 // Backlog is what can still be fetched, at hosts that have not reached their cap and were not given up.
 func (hs *Hosts) Backlog() (n uint64) {
-	for standing := range state.GivenUp {
-		n += hs.state.Counters.Backlog[standing].All()
+	for reachability := range state.GivenUp {
+		n += hs.state.Counters.Backlog[reachability].All()
 	}
 	return n
 }
@@ -318,7 +318,7 @@ func (hs *Hosts) restore(number uint32, r *StoredHost) *Host {
 			continue
 		}
 		if slot, err := hs.state.Generations[f.Policy].Slot(f.Generation); err == nil {
-			h.Queues[f.Policy].Fronts[slot] = front{keys: []state.Order{f.Bound}, stored: f.Stored, Unread: f.Unread}
+			h.Queues[f.Policy].Fronts[slot] = headCache{keys: []state.Order{f.Bound}, stored: f.Stored, Unread: f.Unread}
 		}
 	}
 	return h

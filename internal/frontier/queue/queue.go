@@ -238,7 +238,7 @@ func (qs *Queues) EndPass() error {
 		if !g.Passing() {
 			continue
 		}
-		// A sweep leaves old keys in place (LeftBehind); others were deleted and have tombstones. The range covers both.
+		// A scan leaves old keys in place (LeftBehind); others were deleted and have tombstones. The range covers both.
 		for _, kind := range []byte{state.KindQueue, state.KindIndex} {
 			from := append([]byte(nil), qs.state.Keys.Generation(kind, uint8(p), g.Current)...)
 			if err := qs.state.Store.DeleteRange(from, state.After(from)); err != nil {
@@ -249,7 +249,7 @@ func (qs *Queues) EndPass() error {
 		qs.hosts.index[p] = [state.Slots][]*storage.RangeHead[state.Indexed]{state.SlotOld: qs.hosts.index[p][state.SlotNew]}
 		for _, x := range qs.hosts.Cache.At {
 			q := &x.Item.Queues[p]
-			q.Fronts = [state.Slots]front{state.SlotOld: q.Fronts[state.SlotNew]}
+			q.Fronts = [state.Slots]headCache{state.SlotOld: q.Fronts[state.SlotNew]}
 		}
 	}
 	return nil
@@ -274,7 +274,7 @@ func (qs *Queues) Reset(policies int) error {
 		h.Queues, h.backlog.Queued = newHostQueues(policies), 0
 		qs.hosts.change(h)
 	}
-	c.Outside, c.Swept = 0, 0
+	c.Outside, c.Scanned = 0, 0
 	c.Generation++
 	c.ShapeBegan = c.Generation
 	qs.state.Generations = make([]state.Generations, policies)
@@ -427,10 +427,10 @@ func (qs *Queues) put(e *state.Entry, p int, generation uint32) error {
 	return nil
 }
 
-// LeftBehind reports whether a key in a queue of policy p was left behind by a sweep: its entry was moved, and the key
+// LeftBehind reports whether a key in a queue of policy p was left behind by a scan: its entry was moved, and the key
 // remains until the end of the pass, which clears all that are left.
 func (hs *Hosts) LeftBehind(p, slot int, ordinal uint64) bool {
-	return slot == state.SlotOld && ordinal <= hs.state.Counters.Swept && hs.state.Generations[p].Passing()
+	return slot == state.SlotOld && ordinal <= hs.state.Counters.Scanned && hs.state.Generations[p].Passing()
 }
 
 // remove deletes the queue key that the entry has under policy p and place was.

@@ -23,8 +23,8 @@ import (
 // nothing of the shard that changes. An entry that was stored since then may have been read before or after, so what was
 // read of it is not used.
 
-// prepared is what was computed of a verdict in advance.
-type prepared struct {
+// prefetched is what was computed of a verdict in advance.
+type prefetched struct {
 	rec *schemas.LinkFound
 	// ready is closed when it is complete. Until then it belongs to the goroutine that makes it.
 	ready chan struct{}
@@ -37,7 +37,7 @@ type prepared struct {
 	found []found
 	model *apprentice.Model
 	// leaps into the verdict's entry, which it settles.
-	leaps []leapAhead
+	leaps []prefetchedLeap
 	made  place.MadeFeatures
 
 	// What was read, to be kept in memory.
@@ -61,8 +61,8 @@ type found struct {
 	scored bool
 }
 
-// leapAhead is a leap that a verdict settles, with the leaf table of its page if that was in memory.
-type leapAhead struct {
+// prefetchedLeap is a leap that a verdict settles, with the leaf table of its page if that was in memory.
+type prefetchedLeap struct {
 	at    place.LeafRange
 	page  *state.Page
 	table *linkfeature.Table
@@ -73,9 +73,9 @@ type pageTable struct {
 	table *linkfeature.Table
 }
 
-// preparing is the work for the verdicts of a step that runs concurrently with Apply, by the shard's settings when it began.
-type preparing struct {
-	made  []prepared
+// prefetching is the work for the verdicts of a step that runs concurrently with Apply, by the shard's settings when it began.
+type prefetching struct {
+	made  []prefetched
 	next  atomic.Int64
 	model *apprentice.Model
 	// scores: links are scored by the model.
@@ -96,10 +96,10 @@ type Prefetcher struct {
 	flying func(id schemas.ID) (ordinal uint64, ok bool)
 	// Forward: leaps into visited pages are not settled, so that their features are not prepared.
 	Forward   bool
-	prepared  map[*schemas.LinkFound]*prepared
-	preparing *preparing
+	prepared  map[*schemas.LinkFound]*prefetched
+	preparing *prefetching
 	// settling is that of the verdict being applied; nil if none is complete.
-	settling *prepared
+	settling *prefetched
 }
 
 // NewPrefetcher returns a prefetcher; flying returns the entry of a request in flight.
@@ -111,20 +111,20 @@ func NewPrefetcher(workers *Workers, flying func(id schemas.ID) (ordinal uint64,
 
 // Prepare is Shard.Prepare.
 func (pf *Prefetcher) Prepare(recs []*schemas.LinkFound) error {
-	work := &preparing{
-		made: make([]prepared, len(recs)), model: pf.places.ScoredAheadBy(), forward: pf.Forward,
+	work := &prefetching{
+		made: make([]prefetched, len(recs)), model: pf.places.ScoredAheadBy(), forward: pf.Forward,
 		dMax: pf.places.DMax, families: pf.places.Families, hosts: pf.state.Counters.Hosts,
 	}
 	work.scores = work.model != nil && pf.places.Learns && (pf.places.Scored == nil || slices.Max(pf.places.Scored) > 0)
-	if err := pf.workers.InParallel(len(recs), func(a *Ahead, i int) error {
+	if err := pf.workers.InParallel(len(recs), func(a *Worker, i int) error {
 		m := &work.made[i]
-		*m = prepared{rec: recs[i], ready: make(chan struct{}), made: place.MadeFeatures{DMax: work.dMax, Families: work.families}}
-		return m.guard(func() error { return a.look(m, pf.flying) })
+		*m = prefetched{rec: recs[i], ready: make(chan struct{}), made: place.MadeFeatures{DMax: work.dMax, Families: work.families}}
+		return m.guard(func() error { return a.lookUp(m, pf.flying) })
 	}); err != nil {
 		return err
 	}
 	pf.state.Dirty.Begin()
-	pf.preparing, pf.prepared = work, make(map[*schemas.LinkFound]*prepared, len(recs))
+	pf.preparing, pf.prepared = work, make(map[*schemas.LinkFound]*prefetched, len(recs))
 	for i := range work.made {
 		m := &work.made[i]
 		pf.prepared[m.rec] = m
@@ -132,8 +132,8 @@ func (pf *Prefetcher) Prepare(recs []*schemas.LinkFound) error {
 	}
 	for range min(runtime.GOMAXPROCS(0)-1, len(recs)) {
 		go func() {
-			a := pf.workers.ahead()
-			defer pf.workers.aheads.Put(a)
+			a := pf.workers.worker()
+			defer pf.workers.idle.Put(a)
 			for work.one(a) {
 			}
 		}()
@@ -142,7 +142,7 @@ func (pf *Prefetcher) Prepare(recs []*schemas.LinkFound) error {
 }
 
 // one prepares the next verdict that no goroutine has taken; more is false if none is left.
-func (w *preparing) one(a *Ahead) (more bool) {
+func (w *prefetching) one(a *Worker) (more bool) {
 	i := w.next.Add(1) - 1
 	if i >= int64(len(w.made)) {
 		return false
@@ -157,7 +157,7 @@ func (w *preparing) one(a *Ahead) (more bool) {
 }
 
 // guard calls f; it keeps a panic for Apply, so that it is attributed to the record.
-func (m *prepared) guard(f func() error) error {
+func (m *prefetched) guard(f func() error) error {
 	err := guarded(f)
 	if errors.As(err, &m.panicked) {
 		m.failed = true
@@ -174,12 +174,12 @@ func (pf *Prefetcher) Wait() {
 }
 
 // await returns what was prepared of a verdict; nil if that is nothing. Until it is complete await prepares other verdicts.
-func (pf *Prefetcher) await(m *prepared) *prepared {
+func (pf *Prefetcher) await(m *prefetched) *prefetched {
 	if m == nil {
 		return nil
 	}
-	a := pf.workers.ahead()
-	defer pf.workers.aheads.Put(a)
+	a := pf.workers.worker()
+	defer pf.workers.idle.Put(a)
 	for {
 		select {
 		case <-m.ready:
@@ -202,7 +202,7 @@ func (pf *Prefetcher) ForgetPrepared() {
 
 // scoreStale scores the links of entries that links of verdicts lead to and that a pass has yet to score: they are placed again
 // when the first of those links is applied.
-func (pf *Prefetcher) scoreStale(work *preparing) error {
+func (pf *Prefetcher) scoreStale(work *prefetching) error {
 	pf.places.Stale = place.Highs{}
 	if !pf.queues.Passing() || pf.state.Counters.Unranked > 0 {
 		return nil
@@ -237,7 +237,7 @@ func (pf *Prefetcher) scoreStale(work *preparing) error {
 }
 
 // take keeps in memory what Prepare read.
-func (pf *Prefetcher) take(m *prepared) {
+func (pf *Prefetcher) take(m *prefetched) {
 	if m.entry != nil {
 		pf.state.KeepRead(m.entry)
 	}
@@ -281,18 +281,18 @@ func (pf *Prefetcher) End() {
 	pf.state.Dirty.On = len(pf.prepared) > 0
 }
 
-// look finds in memory what a verdict needs. Errors in the record are left to Apply.
-func (a *Ahead) look(m *prepared, flying func(id schemas.ID) (ordinal uint64, ok bool)) error {
+// lookUp finds in memory what a verdict needs. Errors in the record are left to Apply.
+func (a *Worker) lookUp(m *prefetched, flying func(id schemas.ID) (ordinal uint64, ok bool)) error {
 	links := m.rec.GetLinks()
 	m.found, m.made.Links = make([]found, len(links)), make([][]*schemas.Feature, len(links))
 	for i, l := range links {
 		a.lookFor(l.GetUrl(), &m.found[i])
 	}
-	return a.lookForLeaps(m, flying)
+	return a.lookUpLeaps(m, flying)
 }
 
 // lookFor finds the URL of a link in memory, or how it is to be read.
-func (a *Ahead) lookFor(url string, f *found) {
+func (a *Worker) lookFor(url string, f *found) {
 	f.id = schemas.URLID(url)
 	if ordinal, ok := a.state.Known.Ordinals.Peek(f.id); ok {
 		e, held := a.state.Entries.Peek(ordinal)
@@ -307,8 +307,8 @@ func (a *Ahead) lookFor(url string, f *found) {
 	f.seen = f.ordinal != 0 || a.state.Known.Filter.Has(f.id)
 }
 
-// lookForLeaps finds the leaps that a final verdict settles.
-func (a *Ahead) lookForLeaps(m *prepared, flying func(id schemas.ID) (ordinal uint64, ok bool)) error {
+// lookUpLeaps finds the leaps that a final verdict settles.
+func (a *Worker) lookUpLeaps(m *prefetched, flying func(id schemas.ID) (ordinal uint64, ok bool)) error {
 	outcome := m.rec.GetOutcome()
 	id, err := schemas.ParseID(m.rec.GetId())
 	if err != nil {
@@ -336,14 +336,14 @@ func (a *Ahead) lookForLeaps(m *prepared, flying func(id schemas.ID) (ordinal ui
 		}
 		if !p.Seeds {
 			t, _ := a.pages.Tables.Peek(l.Page)
-			m.leaps = append(m.leaps, leapAhead{at: place.LeafRange{Page: l.Page, First: l.First, Last: l.Last}, page: p, table: t})
+			m.leaps = append(m.leaps, prefetchedLeap{at: place.LeafRange{Page: l.Page, First: l.First, Last: l.Last}, page: p, table: t})
 		}
 	}
 	return nil
 }
 
 // prepare reads what a verdict needs and was not in memory, and computes what Apply will need.
-func (a *Ahead) prepare(w *preparing, m *prepared) error {
+func (a *Worker) prepare(w *prefetching, m *prefetched) error {
 	for i, l := range m.rec.GetLinks() {
 		if err := a.find(w, l.GetUrl(), &m.found[i]); err != nil {
 			return err
@@ -361,7 +361,7 @@ func (a *Ahead) prepare(w *preparing, m *prepared) error {
 }
 
 // find is Records.SeenBy concurrently with Apply, for a URL whose entry is not in memory.
-func (a *Ahead) find(w *preparing, url string, f *found) (err error) {
+func (a *Worker) find(w *prefetching, url string, f *found) (err error) {
 	if f.entry != nil || !f.seen {
 		return nil
 	}
@@ -385,7 +385,7 @@ func (a *Ahead) find(w *preparing, url string, f *found) (err error) {
 }
 
 // prepareLinks scores the links that may place their URLs, and makes the features of those that settle at once.
-func (a *Ahead) prepareLinks(w *preparing, m *prepared) {
+func (a *Worker) prepareLinks(w *prefetching, m *prefetched) {
 	if w.scores {
 		m.model = w.model
 		a.page.Turn(w.model, m.table, w.dMax)
@@ -404,7 +404,7 @@ func (a *Ahead) prepareLinks(w *preparing, m *prepared) {
 }
 
 // prepareLeaps makes the features of the leaps that a final verdict settles.
-func (a *Ahead) prepareLeaps(m *prepared) (err error) {
+func (a *Worker) prepareLeaps(m *prefetched) (err error) {
 	m.made.Leaps = make(map[place.LeafRange][]*schemas.Feature, len(m.leaps))
 	for _, l := range m.leaps {
 		if l.table == nil {

@@ -27,7 +27,7 @@ func (rs *Rescorer) Rerank(shape schemas.ID) error {
 	if err != nil {
 		return err
 	}
-	rs.state.Counters.Shape, rs.state.Counters.Mixed, rs.Stretch, rs.places.Scored = shape, false, nil, nil
+	rs.state.Counters.Shape, rs.state.Counters.Mixed, rs.Batch, rs.places.Scored = shape, false, nil, nil
 	if err := rs.queues.Reset(len(rs.places.Policies)); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (rs *Rescorer) RankSome(n *int) (left bool, err error) {
 	if rs.state.Counters.Unranked == 0 || *n <= 0 {
 		return rs.state.Counters.Unranked > 0, nil
 	}
-	done, end, err := rs.sweep(*n)
+	done, end, err := rs.scan(*n)
 	if err == nil && end && rs.state.Counters.Unranked > 0 {
 		err = fmt.Errorf("frontier: %d entries of older policies are missing", rs.state.Counters.Unranked)
 	}

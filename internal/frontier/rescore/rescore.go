@@ -15,13 +15,13 @@ type Rescorer struct {
 	queues  *queue.Queues
 	places  *place.Placer
 	workers *Workers
-	// Memory of the shard, of which stretches have a share, bytes.
+	// Memory of the shard, of which batches have a share, bytes.
 	Memory int
 	Newest place.VersionedModel
 	// Sync: nothing is dispatched before all that it depends on is scored under the newest model.
 	Sync bool
-	// Stretch is what the pass under way has scored in advance.
-	Stretch *stretch
+	// Batch is what the pass under way has scored in advance.
+	Batch *batch
 	// RerankFirst is the constant, except in tests.
 	RerankFirst int
 }
@@ -45,7 +45,7 @@ func (rs *Rescorer) NextPass() error {
 		return nil
 	}
 	wait := rs.tiersWait()
-	rs.places.Using, rs.state.Counters.Mixed, rs.state.Counters.Swept, rs.Stretch = rs.Newest, wait, 0, nil
+	rs.places.Using, rs.state.Counters.Mixed, rs.state.Counters.Scanned, rs.Batch = rs.Newest, wait, 0, nil
 	rs.state.Counters.Model, rs.state.Counters.ModelPages = rs.places.Using.Number, rs.places.Using.Pages
 	if !rs.places.Learns {
 		return nil
@@ -134,7 +134,7 @@ func (rs *Rescorer) RescoreSome(n *int) (left bool, err error) {
 		return false, err
 	}
 	if *n > 0 {
-		done, _, err = rs.sweep(*n)
+		done, _, err = rs.scan(*n)
 		if err != nil {
 			return false, err
 		}
@@ -159,7 +159,7 @@ func (rs *Rescorer) rescoreBest(n int) (done int, err error) {
 
 // EndPass makes the new generation the only one.
 func (rs *Rescorer) EndPass() error {
-	rs.Stretch = nil
+	rs.Batch = nil
 	if err := rs.queues.EndPass(); err != nil {
 		return err
 	}

@@ -14,14 +14,14 @@ import (
 
 var testEnds = Ends{Stopped: "stopped", Pages: "pages", Requests: "requests", Empty: "empty", Stagnated: "stagnated"}
 
-// crawl is a crawl of several shards, reduced to what Lead and Members use: how
+// crawl is a crawl of several shards, reduced to what coordinator and Members use: how
 // much each has to dispatch, what is in flight, and the outcomes. Notes arrive in their order,
 // any time later. Owners of shard 0 are replaced; the last of each may go on for a while.
 type crawl struct {
 	t      *rapid.T
 	limits Limits
 	shards []*model
-	leads  []*Lead // the last one is the newest
+	leads  []*Coordinator // the last one is the newest
 	inbox  [][]*schemas.LinkFound
 	epoch  uint64
 	now    time.Time
@@ -34,7 +34,7 @@ type model struct {
 	flying, pages, requests uint64
 	window                  uint64
 	lease                   *schemas.ShardNote
-	member                  *Member
+	member                  *Follower
 	sent                    map[uint32]int64
 	next                    int64
 	links                   bool
@@ -80,7 +80,7 @@ func newCrawl(t *rapid.T) *crawl {
 	for k := range n {
 		c.shards = append(c.shards, &model{
 			number: uint32(k), window: rapid.Uint64Range(1, 8).Draw(t, "own window"), lease: &schemas.ShardNote{Lease: &schemas.ShardLease{}},
-			sent: make(map[uint32]int64), member: NewMember(1),
+			sent: make(map[uint32]int64), member: NewFollower(1),
 		})
 	}
 	c.shards[0].todo, c.shards[0].seeds = rapid.IntRange(1, 20).Draw(t, "seeds"), 1
@@ -93,7 +93,7 @@ func newCrawl(t *rapid.T) *crawl {
 func (c *crawl) replaceLead() {
 	c.epoch++
 	c.shards[0].void = true
-	c.leads = append(c.leads, NewLead(c.epoch, uint32(len(c.shards)), testEnds))
+	c.leads = append(c.leads, NewCoordinator(c.epoch, uint32(len(c.shards)), testEnds))
 	if len(c.leads) > 2 {
 		c.leads = c.leads[1:]
 	}
@@ -102,7 +102,7 @@ func (c *crawl) replaceLead() {
 func (c *crawl) send(to uint32, rec *schemas.LinkFound) { c.inbox[to] = append(c.inbox[to], rec) }
 
 // lead lets an owner of shard 0 decide; one that was replaced only sends notes.
-func (c *crawl) lead(l *Lead) {
+func (c *crawl) lead(l *Coordinator) {
 	zero := c.shards[0]
 	lease, notes := l.Decide(c.limits, zero.report())
 	if l == c.leads[len(c.leads)-1] {
@@ -125,7 +125,7 @@ func (c *crawl) take(k int) {
 	switch {
 	case note.GetReport() != nil:
 		for _, l := range c.leads {
-			l.Hear(rec.GetFrom(), proto.CloneOf(note))
+			l.Observe(rec.GetFrom(), proto.CloneOf(note))
 		}
 	case note.GetLease() != nil:
 		was := m.lease
@@ -245,7 +245,7 @@ func testLeases(t *rapid.T) {
 			case k == 0:
 				c.replaceLead()
 			default:
-				m.member = NewMember(m.member.epoch + 1)
+				m.member = NewFollower(m.member.epoch + 1)
 			}
 		}
 		c.check()
@@ -352,7 +352,7 @@ func TestBudgetsAreCutFine(t *testing.T) {
 // TestAShardReportsSeldom: a shard that is busy with its lease reports to shard 0 no more often than
 // it must.
 func TestAShardReportsSeldom(t *testing.T) {
-	m := NewMember(7)
+	m := NewFollower(7)
 	m.Stride = 50
 	now := time.Unix(0, 0)
 	lease := &schemas.ShardLease{Pages: 1000, Requests: 2000, Window: 10}
@@ -377,7 +377,7 @@ func TestAShardReportsSeldom(t *testing.T) {
 	if due, _ := m.Due(report(995, 5), false, now); !due {
 		t.Error("a shard whose lease is used up waits")
 	}
-	if due, _ := NewMember(1).Due(&schemas.ShardReport{}, true, now); due {
+	if due, _ := NewFollower(1).Due(&schemas.ShardReport{}, true, now); due {
 		t.Error("a report that was not requested is due")
 	}
 }

@@ -48,12 +48,12 @@ type Counters struct {
 	// this one, which began with the generation ShapeBegan (rerank.go).
 	Unranked   uint64
 	ShapeBegan uint32
-	// Swept is the ordinal up to which a pass, or such placing, has gone in the order of discovery.
-	Swept uint64
+	// Scanned is the ordinal up to which a pass, or such placing, has gone in the order of discovery.
+	Scanned uint64
 	// Hosts known, and the cap and the patience under which their backlog was counted. Class is that of the cap (hostindex.go).
 	Hosts, Class          uint32
 	HostCap, HostPatience uint64
-	// Backlog is that of all hosts by their standing; failing is the number of unreachable hosts, by the standing that they would have
+	// Backlog is that of all hosts by their reachability; failing is the number of unreachable hosts, by the reachability that they would have
 	// without a cap.
 	Backlog [HostStates]Backlog
 	Failing [HostStates]uint64
@@ -91,7 +91,7 @@ func (c *Counters) varints() []*uint64 {
 	all := []*uint64{
 		&c.Clock, &c.Entries, &c.Ordinal, &c.Dispatched, &c.Pages, &c.Requests,
 		&c.Links, &c.Leaps, &c.Trained, &c.Duplicates, &c.Seeds, &c.Outside,
-		&c.Boundary, &c.Answered, &c.ModelPages, &c.Samples, &c.WindowNow, &c.BestRate, &c.TunedAt, &c.Widened, &c.Unranked, &c.Queries, &c.Swept,
+		&c.Boundary, &c.Answered, &c.ModelPages, &c.Samples, &c.WindowNow, &c.BestRate, &c.TunedAt, &c.Widened, &c.Unranked, &c.Queries, &c.Scanned,
 		&c.HostCap, &c.HostPatience, &c.Failing[Unreached], &c.Failing[GivenUp],
 	}
 	for i := range c.Backlog {

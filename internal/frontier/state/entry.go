@@ -48,7 +48,7 @@ type Entry struct {
 	State   EntryState
 	// Depth is the number of hops from a seed, the least of all links; Hops the redirects.
 	Depth, Hops uint32
-	// Raised: hubs link to it, and it is unvisited (raise.go).
+	// Raised: hubs link to it, and it is unvisited (boost.go).
 	Raised bool
 	// Attempt of the newest dispatch, 0 before the first; Tries that failed.
 	Attempt, Tries uint32

@@ -86,7 +86,7 @@ const (
 	KindRenewal  = 'j' // → number of delivered pages that are targets of a guide built from the crawl
 	KindOutage   = 'y' // → outage, and the host that failed last
 	KindExcluder = 'X' // → digest of the crawl's excludes, and which entries were checked by them
-	KindLesson   = 'o' // clock u64 → a record that rankers learned from (schemas.LinkFound)
+	KindSample   = 'o' // clock u64 → a record that rankers learned from (schemas.LinkFound)
 )
 
 // Layout is the version of keys and values that this package writes; Open refuses others.

@@ -14,21 +14,21 @@ import (
 // engine simulates the search engine of 2000 §3.3: the whole edge table of the pages in scope, of which its index has a
 // share. It returns the parents of a page in a pseudo-random order.
 type engine struct {
-	ground *Ground
+	env *Environment
 	// coverage is the share of pages that are in the index, (0,1].
 	coverage float64
 }
 
 // Parents returns the pages of the index that link to a page; the caller takes the first backlink.Most.
 func (e engine) Parents(_ context.Context, url string) ([]string, error) {
-	links, err := e.ground.linked()
+	links, err := e.env.linked()
 	if err != nil {
 		return nil, err
 	}
 	var indexed []string
-	if v, ok := e.ground.number[url]; ok {
+	if v, ok := e.env.number[url]; ok {
 		for _, u := range links.parents[v] {
-			if u := e.ground.urls[u]; e.indexes(u) {
+			if u := e.env.urls[u]; e.indexes(u) {
 				indexed = append(indexed, u)
 			}
 		}
@@ -48,19 +48,21 @@ func (e engine) indexes(url string) bool {
 const rationShare = .1
 
 // ration returns the number of queries for a share of the budget.
-func (g *Ground) ration(share float64) uint64 { return max(1, uint64(share*float64(g.task.Budget))) }
+func (g *Environment) ration(share float64) uint64 {
+	return max(1, uint64(share*float64(g.task.Budget)))
+}
 
 // asking prepares a context graph that queries an index of some coverage for the parents of targets.
 func asking(coverage float64) func(context.Context, *Run, preparation) error {
 	return func(ctx context.Context, r *Run, p preparation) error {
-		r.Backlinks, r.Ration = engine{r.Ground, coverage}, r.Ground.ration(rationShare)
+		r.Backlinks, r.Ration = engine{r.Environment, coverage}, r.Environment.ration(rationShare)
 		return layered(ctx, r, p)
 	}
 }
 
 // layered makes a run rank by the guide of context-graph.
 func layered(ctx context.Context, r *Run, p preparation) error {
-	t, err := r.Ground.guide(ctx, "context-graph", fromGraph(pageguide.ContextGraph))
+	t, err := r.Environment.guide(ctx, "context-graph", fromGraph(pageguide.ContextGraph))
 	if err != nil {
 		return err
 	}

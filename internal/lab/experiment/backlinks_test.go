@@ -21,7 +21,7 @@ func TestAnIndexHasItsShare(t *testing.T) {
 		links.parents[pages] = append(links.parents[pages], i)
 	}
 	p.linked = func() (*graph, error) { return links, nil }
-	g := &Ground{part: p}
+	g := &Environment{part: p}
 	before := make(map[string]bool)
 	for _, coverage := range []float64{.2, .5, 1} {
 		shown, err := (engine{g, coverage}).Parents(t.Context(), "http://web.test/t")
@@ -50,8 +50,8 @@ func TestAnIndexHasItsShare(t *testing.T) {
 
 // TestARationIsThatOfTheVariant: a mite of it is one query, all of the budget is more; others are not charged.
 func TestARationIsThatOfTheVariant(t *testing.T) {
-	g := ground(t, worldtest.Random(7, 60))
-	b := &Bench{Tasks: []*taskfile.Task{g.task}, Draws: []int{0}, Grounds: map[*taskfile.Task]*Ground{g.task: g}, Variants: []Variant{
+	g := env(t, worldtest.Random(7, 60))
+	b := &Bench{Tasks: []*taskfile.Task{g.task}, Draws: []int{0}, Environments: map[*taskfile.Task]*Environment{g.task: g}, Variants: []Variant{
 		{Name: "mite", Ranker: "context-graph-backlinks", Ration: 1e-9}, {Name: "all", Ranker: "context-graph-backlinks", Ration: 1},
 		{Name: "none", Ranker: "context-graph", Ration: 1},
 	}}

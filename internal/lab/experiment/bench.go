@@ -24,7 +24,7 @@ var Rankers = rankers()
 
 func rankers() []string {
 	names := slices.Clone(crawlfile.Rankers)
-	for _, f := range further {
+	for _, f := range variants {
 		names = append(names, f.name)
 	}
 	return names
@@ -102,7 +102,7 @@ type Bench struct {
 	// RandomRuns is the number of runs of rankers of random order for each draw of a task, each with its own seed; 0 = 1.
 	RandomRuns int
 	// Ground of each task.
-	Grounds map[*taskfile.Task]*Ground
+	Environments map[*taskfile.Task]*Environment
 	// Known returns the result of a job that was run before, or nil; nil = all are run.
 	Known func(Job) *Result
 	// Done is called with each result, and the CPU time of its thread, from one goroutine at a time, in no fixed order; its
@@ -135,7 +135,7 @@ type Result struct {
 	// Similarity to the targets; nil on computed webs.
 	Similarity *Similarity `json:"similarity,omitempty"`
 	// Course of the crawl; see Ground.Course.
-	Course Course `json:"course,omitzero"`
+	Course Shape `json:"course,omitzero"`
 	// Failed is the error of a run that failed; nothing else is set then.
 	Failed string `json:"failed,omitempty"`
 }
@@ -154,7 +154,7 @@ func (b *Bench) Jobs() ([]Job, error) {
 				if err := KnowRanker(v.Ranker); err != nil && v.Guide == nil {
 					return nil, err
 				}
-				if g := b.Grounds[t]; g != nil && g.Refuses(v.Ranker, v.Learning) != nil {
+				if g := b.Environments[t]; g != nil && g.Refuses(v.Ranker, v.Learning) != nil {
 					continue
 				}
 				n := 1
@@ -175,7 +175,7 @@ func (b *Bench) Refused() []string {
 	var all []string
 	for i := range b.Variants {
 		for _, t := range b.Tasks {
-			if err := b.Grounds[t].Refuses(b.Variants[i].Ranker, b.Variants[i].Learning); err != nil {
+			if err := b.Environments[t].Refuses(b.Variants[i].Ranker, b.Variants[i].Learning); err != nil {
 				all = append(all, fmt.Sprintf("%s was not tried on %s: %v", b.Variants[i].Name, t.Name, err))
 			}
 		}
@@ -282,43 +282,43 @@ func (b *Bench) timed(ctx context.Context, j *Job) (*Result, time.Duration, erro
 
 // remaining counts the crawls still to be run, so that what they share is dropped after the last one.
 type remaining struct {
-	grounds map[*taskfile.Task]*Ground
-	tasks   map[*taskfile.Task]int
-	lessons map[lessonKey]int
-	parts   map[*part]int
+	environments map[*taskfile.Task]*Environment
+	tasks        map[*taskfile.Task]int
+	samples      map[sampleKey]int
+	parts        map[*part]int
 }
 
 // remaining counts the jobs left, and moves tasks that share guides next to each other, so that their guides are in memory
 // as briefly as possible. A crawl does not depend on those before it.
 func (b *Bench) remaining(jobs []Job, left []int) *remaining {
-	r := &remaining{b.Grounds, make(map[*taskfile.Task]int), make(map[lessonKey]int), make(map[*part]int)}
-	first := make(map[lessonKey]int)
+	r := &remaining{b.Environments, make(map[*taskfile.Task]int), make(map[sampleKey]int), make(map[*part]int)}
+	first := make(map[sampleKey]int)
 	for at, i := range left {
-		key := b.Grounds[jobs[i].Task].lessonKey()
+		key := b.Environments[jobs[i].Task].sampleKey()
 		if _, ok := first[key]; !ok {
 			first[key] = at
 		}
 		r.tasks[jobs[i].Task]++
-		r.lessons[key]++
-		r.parts[b.Grounds[jobs[i].Task].part]++
+		r.samples[key]++
+		r.parts[b.Environments[jobs[i].Task].part]++
 	}
 	slices.SortStableFunc(left, func(x, y int) int {
-		return cmp.Compare(first[b.Grounds[jobs[x].Task].lessonKey()], first[b.Grounds[jobs[y].Task].lessonKey()])
+		return cmp.Compare(first[b.Environments[jobs[x].Task].sampleKey()], first[b.Environments[jobs[y].Task].sampleKey()])
 	})
 	return r
 }
 
 // made records a finished crawl.
 func (r *remaining) made(t *taskfile.Task) {
-	g := r.grounds[t]
+	g := r.environments[t]
 	if r.tasks[t]--; r.tasks[t] == 0 {
 		g.rest()
 	}
 	if r.parts[g.part]--; r.parts[g.part] == 0 {
 		g.part.forgetTexts()
 	}
-	key := g.lessonKey()
-	if r.lessons[key]--; r.lessons[key] == 0 {
+	key := g.sampleKey()
+	if r.samples[key]--; r.samples[key] == 0 {
 		key.forgetGuides()
 	}
 }
@@ -333,7 +333,7 @@ func threadTime() time.Duration {
 }
 
 func (b *Bench) try(ctx context.Context, j *Job) (*Result, error) {
-	g, err := b.Grounds[j.Task].Under(ctx, j.Variant.Critic)
+	g, err := b.Environments[j.Task].Under(ctx, j.Variant.Critic)
 	var run *Run
 	if err == nil {
 		run, err = j.run(ctx, g)
@@ -356,12 +356,12 @@ func (b *Bench) try(ctx context.Context, j *Job) (*Result, error) {
 	return &Result{
 		Task: j.Task.Name, Draw: j.Draw, Variant: j.Variant.Name, Ranker: j.Variant.Ranker, Critic: j.Variant.Critic, Seed: j.Seed,
 		Access: cmp.Or(j.Variant.Access, AccessOf(j.Variant.Ranker, j.Task)), Training: run.Training,
-		Measures: g.Measure(c), Similarity: similarity, Course: g.course(c),
+		Measures: g.Measure(c), Similarity: similarity, Course: g.shape(c),
 	}, nil
 }
 
 // run returns the crawl of a job, without running it.
-func (j *Job) run(ctx context.Context, g *Ground) (*Run, error) {
+func (j *Job) run(ctx context.Context, g *Environment) (*Run, error) {
 	v := j.Variant
 	if v.Guide == nil {
 		return g.Run(ctx, v.Ranker, j.Draw, j.Seed, v.Learning)
@@ -393,12 +393,12 @@ func KnowRanker(name string) error {
 }
 
 // Try runs one crawl of the task: the seeds of a draw with a named ranker. seed is that of random orders.
-func (g *Ground) Try(ctx context.Context, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
+func (g *Environment) Try(ctx context.Context, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
 	return g.TryOver(ctx, nil, ranker, draw, seed, learning)
 }
 
 // TryOver is Try over a network; nil = one request after the other.
-func (g *Ground) TryOver(ctx context.Context, n *Network, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
+func (g *Environment) TryOver(ctx context.Context, n *Network, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
 	run, err := g.Run(ctx, ranker, draw, seed, learning)
 	if err != nil {
 		return nil, err
@@ -408,7 +408,7 @@ func (g *Ground) TryOver(ctx context.Context, n *Network, ranker string, draw in
 }
 
 // Run returns the crawl of Try without running it, its guides trained.
-func (g *Ground) Run(ctx context.Context, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Run, error) {
+func (g *Environment) Run(ctx context.Context, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Run, error) {
 	if err := g.Refuses(ranker, learning); err != nil {
 		return nil, err
 	}
@@ -420,13 +420,13 @@ func (g *Ground) Run(ctx context.Context, ranker string, draw int, seed uint64, 
 		return nil, err
 	}
 	run := &Run{
-		Ground: g, Seeds: g.task.Seeds[draw], Policies: ranking.Policies, Mixture: ranking.Mixture,
+		Environment: g, Seeds: g.task.Seeds[draw], Policies: ranking.Policies, Mixture: ranking.Mixture,
 		Learning: learning, RandomSeed: seed,
 	}
 	try := func(ranker string) (*Crawl, error) { return g.Try(ctx, ranker, draw, seed, learning) }
 	for _, p := range run.Policies {
 		if f := furtherBy(p.GetName()); f != nil {
-			if f.lessons {
+			if f.samples {
 				run.Training = uint64(len(g.notCounted()))
 			}
 			if err := f.prepare(ctx, run, preparation{p.GetName(), p, try}); err != nil {

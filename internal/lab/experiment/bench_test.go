@@ -13,10 +13,10 @@ import (
 // BenchmarkCrawls makes crawls of a web that is parsed and judged: fetches in a second of one core, and the ratio of each
 // ranker's CPU to that of first in, first out.
 func BenchmarkCrawls(b *testing.B) {
-	g := ground(b, worldtest.Random(7, 400))
+	g := env(b, worldtest.Random(7, 400))
 	rankers := []string{"unfocused", "soft-focus", "apprentice"}
 	spent, fetches := make(map[string]time.Duration), make(map[string]uint64)
-	bench := &Bench{Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Grounds: map[*taskfile.Task]*Ground{g.task: g},
+	bench := &Bench{Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Environments: map[*taskfile.Task]*Environment{g.task: g},
 		Done: func(j Job, r *Result, cpu time.Duration, _, _ int) error {
 			spent[r.Ranker] += cpu
 			fetches[r.Ranker] += r.Requests

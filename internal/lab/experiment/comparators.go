@@ -21,7 +21,7 @@ func interest(_ context.Context, r *Run, p preparation) error {
 		return err
 	})
 	p.learn(r, func() frontier.Learner {
-		return intelligentcrawler.New(!r.Ground.task.LabelsFromURL, func(url string) []uint32 { return words[url] })
+		return intelligentcrawler.New(!r.Environment.task.LabelsFromURL, func(url string) []uint32 { return words[url] })
 	})
 	return nil
 }
@@ -51,7 +51,7 @@ func bandit(_ context.Context, r *Run, p preparation) error {
 }
 
 // fish queries the words with the largest weights for the task's focus, as sharks do.
-func fish(_ context.Context, g *Ground) (guide.Guide, error) {
+func fish(_ context.Context, g *Environment) (guide.Guide, error) {
 	q, err := sharksearch.NewQuery(g.model, []string{g.task.FocusClass})
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func fish(_ context.Context, g *Ground) (guide.Guide, error) {
 	return sharksearch.NewFish(q, sharksearch.DefaultFish)
 }
 
-func sharks(_ context.Context, g *Ground) (guide.Guide, error) {
+func sharks(_ context.Context, g *Environment) (guide.Guide, error) {
 	q, err := sharksearch.NewQuery(g.model, []string{g.task.FocusClass})
 	if err != nil {
 		return nil, err
@@ -67,9 +67,9 @@ func sharks(_ context.Context, g *Ground) (guide.Guide, error) {
 	return sharksearch.NewShark(q, sharksearch.Default)
 }
 
-// worth is trained on the values of links in the lessons.
-func worth(_ context.Context, g *Ground) (guide.Guide, error) {
-	l, err := g.lessons()
+// worth is trained on the values of links in the samples.
+func worth(_ context.Context, g *Environment) (guide.Guide, error) {
+	l, err := g.samples()
 	if err != nil {
 		return nil, err
 	}
@@ -91,15 +91,15 @@ func worth(_ context.Context, g *Ground) (guide.Guide, error) {
 		if err != nil {
 			return nil, err
 		}
-		lesson := qlearning.Lesson{Page: parsed}
+		sample := qlearning.Sample{Page: parsed}
 		for _, to := range l.links[i] {
 			q := math.NaN()
 			if to >= 0 {
 				q = values[to]
 			}
-			lesson.Q = append(lesson.Q, q)
+			sample.Q = append(sample.Q, q)
 		}
-		if err := training.Add(lesson); err != nil {
+		if err := training.Add(sample); err != nil {
 			return nil, err
 		}
 	}

@@ -29,7 +29,7 @@ func menus() *worldtest.World {
 
 // TestTagBanditChoosesTheLargestBound replays a crawl with the two groups that the web was made of.
 func TestTagBanditChoosesTheLargestBound(t *testing.T) {
-	g := ground(t, menus())
+	g := env(t, menus())
 	c := try(t, g, "tag-bandit", 0, 3)
 	if len(c.Steps) != 14 {
 		t.Fatalf("%d pages", len(c.Steps))
@@ -62,7 +62,7 @@ func TestTagBanditChoosesTheLargestBound(t *testing.T) {
 
 // TestRecallKeepsToTheFirstCrawl: the same pages in another order, by a model trained on them (2002 §3.6).
 func TestRecallKeepsToTheFirstCrawl(t *testing.T) {
-	g := ground(t, worldtest.Random(61, 150))
+	g := env(t, worldtest.Random(61, 150))
 	first, recall := try(t, g, Baseline, 0, 0), try(t, g, "apprentice-recall", 0, 0)
 	urls := func(c *Crawl) (all []string) {
 		for _, s := range c.Steps {
@@ -89,7 +89,7 @@ func TestQueriesFindTargets(t *testing.T) {
 	for _, ranker := range []string{"fish-search", "shark-search"} {
 		var auc, blind float64
 		for seed := range uint64(4) {
-			g := ground(t, worldtest.Random(71+seed, 150))
+			g := env(t, worldtest.Random(71+seed, 150))
 			for draw := range g.task.Seeds {
 				auc += g.Measure(try(t, g, ranker, draw, 0)).AUC
 				blind += g.Measure(try(t, g, "unfocused", draw, 0)).AUC
@@ -119,7 +119,7 @@ func TestRewardsAreLearntElsewhere(t *testing.T) {
 	w.Targets += 6
 	site("http://y.test", "two", 8)
 	w.Seeds, w.Budget = [][]string{{"http://x.test/start"}}, 19
-	c := try(t, ground(t, w), "rennie-mccallum", 0, 0)
+	c := try(t, env(t, w), "rennie-mccallum", 0, 0)
 	var order string
 	for _, s := range c.Steps {
 		order += strings.TrimPrefix(s.URL, "http://x.test/")[:1]
@@ -132,7 +132,7 @@ func TestRewardsAreLearntElsewhere(t *testing.T) {
 // TestArmsOfAnyKind: a mixture of arms that rank by guides, by what they learn and by neither follows each of them;
 // what holds for a whole crawl is no arm.
 func TestArmsOfAnyKind(t *testing.T) {
-	g := ground(t, worldtest.Random(21, 150))
+	g := env(t, worldtest.Random(21, 150))
 	name := "tiered-soft-focus+context-graph+memm-viterbi+rennie-mccallum+interest+tag-bandit"
 	run, err := g.Run(t.Context(), name, 0, 1, nil)
 	if err != nil {
@@ -168,7 +168,7 @@ func TestArmsOfAnyKind(t *testing.T) {
 
 // TestTrainingIsCharged: what trains a ranker before its crawl is counted, for each arm of a mixture.
 func TestTrainingIsCharged(t *testing.T) {
-	g := ground(t, worldtest.Random(21, 60)) // 30 pages of the other site train
+	g := env(t, worldtest.Random(21, 60)) // 30 pages of the other site train
 	first := try(t, g, Baseline, 0, 0).Requests
 	for ranker, want := range map[string]uint64{
 		Baseline: 0, "mixture": 0, "shark-search": 0, "context-graph": 30, "context-graph-backlinks": 30, "rennie-mccallum": 30,

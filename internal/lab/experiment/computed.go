@@ -35,13 +35,13 @@ func newWeb(c *Computed) *Web {
 	return w
 }
 
-// NewComputedGround prepares a task on a computed web, with a critic that was trained elsewhere: every page counts.
-func NewComputedGround(task *taskfile.Task, c *Computed, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
-	return newGround(task, new(taskfile.CriticSet), newWeb(c), model, settings)
+// NewComputedEnvironment prepares a task on a computed web, with a critic that was trained elsewhere: every page counts.
+func NewComputedEnvironment(task *taskfile.Task, c *Computed, model *critic.Model, settings linkfeature.Settings) (*Environment, error) {
+	return newEnvironment(task, new(taskfile.CriticSet), newWeb(c), model, settings)
 }
 
 // Refuses returns why a ranker cannot be run, or nil.
-func (g *Ground) Refuses(ranker string, learning *schemas.Learning) error {
+func (g *Environment) Refuses(ranker string, learning *schemas.Learning) error {
 	for arm := range strings.SplitSeq(ranker, "+") {
 		if f := furtherBy(arm); g.web.compute != nil && f != nil && f.kept {
 			return fmt.Errorf("ranker %s is not for webs that are computed", arm)
@@ -67,13 +67,13 @@ func reads(ranker string) bool {
 }
 
 // parsed returns a delivered page; on a computed web it is made again.
-func (g *Ground) parsed(url string) (*schemas.Page, error) {
+func (g *Environment) parsed(url string) (*schemas.Page, error) {
 	parsed, _, err := g.read(g.web.pages[url])
 	return parsed, err
 }
 
 // read returns a parsed page, and the size of its body, bytes.
-func (g *Ground) read(p *page) (*schemas.Page, int, error) {
+func (g *Environment) read(p *page) (*schemas.Page, int, error) {
 	if g.web.compute == nil {
 		parsed, err := p.parsed()
 		return parsed, p.size, err

@@ -15,7 +15,7 @@ import (
 func TestComputedWebsAreCrawledAsStoredOnes(t *testing.T) {
 	w := worldtest.Random(3, 120)
 	w.NotCounted = []string{}
-	stored := ground(t, w)
+	stored := env(t, w)
 	c := &Computed{Labels: make(map[string]string), Redirects: make(map[string]string)}
 	bodies := make(map[string]string)
 	for _, a := range w.Answers {
@@ -28,7 +28,7 @@ func TestComputedWebsAreCrawledAsStoredOnes(t *testing.T) {
 		}
 	}
 	c.Page = func(url string) ([]byte, string) { return []byte(bodies[url]), "text/html" }
-	computed, err := NewComputedGround(stored.task, c, stored.model, linkfeature.Settings{DMax: 5})
+	computed, err := NewComputedEnvironment(stored.task, c, stored.model, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestComputedWebsAreCrawledAsStoredOnes(t *testing.T) {
 			t.Errorf("%s: %+v and %+v", ranker, m, n)
 		}
 	}
-	for _, f := range further {
+	for _, f := range variants {
 		ranker := f.name
 		if !f.kept {
 			continue

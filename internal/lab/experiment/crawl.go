@@ -35,7 +35,7 @@ type Step struct {
 	Requests, Bytes uint64
 }
 
-// Crawl is a finished crawl of a ground.
+// Crawl is a finished crawl of a environment.
 type Crawl struct {
 	Steps []Step
 	// Requests that were charged; the end reason as in crawl.status.
@@ -56,12 +56,12 @@ type Crawl struct {
 
 // Run is one crawl to be run.
 type Run struct {
-	Ground *Ground
-	Seeds  []string
+	Environment *Environment
+	Seeds       []string
 	// Within restricts the crawl to these pages and redirects in scope (the recall crawler of 2002 §3.6); nil = all.
 	Within []string
 	// Policies, Mixture, Shadows, Distiller and Learning are those of a crawl's control record; the rest of it follows from
-	// the ground. Learning nil is all defaults; sync is always set.
+	// the environment. Learning nil is all defaults; sync is always set.
 	Policies []*schemas.Policy
 	Mixture  *schemas.Mixture
 	Shadows  []*schemas.Policy
@@ -111,13 +111,13 @@ func (r *Run) control() *schemas.CrawlControl {
 	network := cmp.Or(r.Network, &Network{Window: 1, HostWindow: 1})
 	return &schemas.CrawlControl{
 		Crawl: "experiment", Revision: 1, State: schemas.CrawlState_CRAWL_STATE_RUNNING,
-		Focus: []string{r.Ground.task.FocusClass}, Critic: r.Ground.task.Critic,
-		Budget:   &schemas.Budget{Pages: r.Ground.task.Budget},
+		Focus: []string{r.Environment.task.FocusClass}, Critic: r.Environment.task.Critic,
+		Budget:   &schemas.Budget{Pages: r.Environment.task.Budget},
 		Policies: r.Policies, Mixture: r.Mixture, RankerShadows: r.Shadows, Distiller: r.Distiller,
 		Scope:  &schemas.Scope{UrlList: "web"},
 		Window: network.Window, HostWindow: network.HostWindow, Learning: learning,
 		Politeness: &schemas.Politeness{DelayMs: uint32(network.Pause.Milliseconds())},
-		RandomSeed: r.RandomSeed, LabelsFromUrls: r.Ground.task.LabelsFromURL, Backlinks: backlinks, Renewal: r.Renewal,
+		RandomSeed: r.RandomSeed, LabelsFromUrls: r.Environment.task.LabelsFromURL, Backlinks: backlinks, Renewal: r.Renewal,
 	}
 }
 
@@ -177,10 +177,10 @@ type crawling struct {
 func (r *Run) begin() (*crawling, error) {
 	c := &crawling{run: r, now: time.Unix(0, 0).UTC(), guides: make(map[string]guide.Guide)} // order never depends on time
 	c.ctl = r.control()
-	if have := r.Ground.settings.DMax; int(c.ctl.Learning.GetDMax()) > have {
-		return nil, fmt.Errorf("learning.d_max is %d, the ground was prepared for %d", c.ctl.Learning.GetDMax(), have)
+	if have := r.Environment.settings.DMax; int(c.ctl.Learning.GetDMax()) > have {
+		return nil, fmt.Errorf("learning.d_max is %d, the environment was prepared for %d", c.ctl.Learning.GetDMax(), have)
 	}
-	list := r.Ground.list
+	list := r.Environment.list
 	if r.Within != nil {
 		list = scope.NewList(r.Within)
 	}
@@ -228,7 +228,7 @@ func (c *crawling) features() frontier.Features {
 	case c.run.Keep:
 		return frontier.FeaturesOfAll
 	}
-	return frontier.FeaturesOfLessons
+	return frontier.FeaturesOfSamples
 }
 
 // publish gives the frontier a model of what was learned so far.
@@ -244,7 +244,7 @@ func (c *crawling) fetch(ctx context.Context, request *schemas.FetchRequest) err
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	g := c.run.Ground
+	g := c.run.Environment
 	rec, size, err := g.verdict(ctx, request, c.ctl)
 	if err != nil {
 		return err
@@ -274,7 +274,7 @@ func (c *crawling) read(rec *schemas.LinkFound) error {
 	if rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED || len(c.run.Read) == 0 {
 		return nil
 	}
-	g := c.run.Ground
+	g := c.run.Environment
 	page, _, err := g.read(g.web.pages[rec.GetUrl()])
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 // TestSameCrawlAgain: a crawl is the same when it is made again, by itself or with eight others
 // at a time.
 func TestSameCrawlAgain(t *testing.T) {
-	g := ground(t, worldtest.Random(1, 150))
+	g := env(t, worldtest.Random(1, 150))
 	type key struct {
 		ranker string
 		draw   int
@@ -37,9 +37,9 @@ func TestSameCrawlAgain(t *testing.T) {
 	for _, k := range keys {
 		alone[k] = try(t, g, k.ranker, k.draw, k.seed)
 	}
-	// On a ground of its own, and in another order.
+	// On a environment of its own, and in another order.
 	slices.Reverse(keys)
-	other := ground(t, worldtest.Random(1, 150))
+	other := env(t, worldtest.Random(1, 150))
 	var wg sync.WaitGroup
 	work := make(chan key)
 	for range 8 {
@@ -73,7 +73,7 @@ func TestBudget(t *testing.T) {
 	for _, budget := range []uint64{1, 40, 1000} {
 		w := worldtest.Random(2, 100)
 		w.Budget = budget
-		g := ground(t, w)
+		g := env(t, w)
 		for _, r := range Rankers {
 			c := try(t, g, r, 0, 0)
 			seen := make(map[string]bool)
@@ -117,7 +117,7 @@ func redirected() *worldtest.World {
 }
 
 func TestRedirects(t *testing.T) {
-	g := ground(t, redirected())
+	g := env(t, redirected())
 	for _, r := range Rankers {
 		if r == "hard-focus" {
 			continue // the start is no page of the focus
@@ -156,7 +156,7 @@ func TestRedirects(t *testing.T) {
 // TestTaught: the taught apprentice ranks by the model of a finished crawl from its first choice on, and continues to learn
 // from there.
 func TestTaught(t *testing.T) {
-	g := ground(t, worldtest.Random(4, 150))
+	g := env(t, worldtest.Random(4, 150))
 	first := try(t, g, "soft-focus", 0, 0)
 	taught, gated := try(t, g, "apprentice-taught", 0, 0), try(t, g, "apprentice-gated", 0, 0)
 	seeds := len(g.task.Seeds[0])
@@ -175,9 +175,9 @@ func TestTaught(t *testing.T) {
 }
 
 func TestTopicFeaturesOfOneRankerOnly(t *testing.T) {
-	g := ground(t, worldtest.Random(5, 150))
+	g := env(t, worldtest.Random(5, 150))
 	for _, r := range []string{"apprentice", "apprentice-topics", "apprentice"} {
-		run := &Run{Ground: g, Seeds: g.task.Seeds[0], Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_APPRENTICE}}, Keep: true,
+		run := &Run{Environment: g, Seeds: g.task.Seeds[0], Policies: []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_APPRENTICE}}, Keep: true,
 			Learning: &schemas.Learning{DMax: 5}}
 		if r == "apprentice-topics" {
 			run.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_TOP2
@@ -201,7 +201,7 @@ func TestTopicFeaturesOfOneRankerOnly(t *testing.T) {
 }
 
 func TestRunRefuses(t *testing.T) {
-	g := ground(t, worldtest.Random(6, 20))
+	g := env(t, worldtest.Random(6, 20))
 	policies := []*schemas.Policy{{Name: "p", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}}
 	for name, c := range map[string]struct {
 		run  Run
@@ -212,7 +212,7 @@ func TestRunRefuses(t *testing.T) {
 		"seed":   {Run{Seeds: []string{"nowhere"}, Policies: policies}, "seed"},
 		"policy": {Run{Seeds: g.task.Seeds[0], Policies: []*schemas.Policy{{Name: "p"}}}, "unknown ranker"},
 	} {
-		c.run.Ground = g
+		c.run.Environment = g
 		if _, err := c.run.Crawl(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -223,11 +223,11 @@ func TestRunRefuses(t *testing.T) {
 }
 
 func TestBench(t *testing.T) {
-	g := ground(t, worldtest.Random(7, 60))
+	g := env(t, worldtest.Random(7, 60))
 	tasks := []*taskfile.Task{g.task}
-	grounds := map[*taskfile.Task]*Ground{g.task: g}
+	environments := map[*taskfile.Task]*Environment{g.task: g}
 	told := 0
-	b := &Bench{Tasks: tasks, Draws: []int{0, 1}, Variants: []Variant{{Name: "soft-focus", Ranker: "soft-focus"}, {Name: "random", Ranker: "random"}}, RandomRuns: 3, Grounds: grounds,
+	b := &Bench{Tasks: tasks, Draws: []int{0, 1}, Variants: []Variant{{Name: "soft-focus", Ranker: "soft-focus"}, {Name: "random", Ranker: "random"}}, RandomRuns: 3, Environments: environments,
 		Done: func(_ Job, r *Result, _ time.Duration, done, all int) error {
 			told++
 			if done != told || all != 8 || r.Pages == 0 {
@@ -270,9 +270,9 @@ func TestBench(t *testing.T) {
 		t.Errorf("the callback fails: %v", err)
 	}
 	for name, c := range map[string]*Bench{
-		"no draw 2":        {Tasks: tasks, Draws: []int{2}, Variants: []Variant{{Name: "random", Ranker: "random"}}, Grounds: grounds},
-		`no ranker "best"`: {Tasks: tasks, Draws: []int{0}, Variants: []Variant{{Name: "best", Ranker: "best"}}, Grounds: grounds},
-		"prepared for 5":   {Tasks: tasks, Draws: []int{0, 1}, Variants: []Variant{{Name: "apprentice", Ranker: "apprentice", Learning: &schemas.Learning{DMax: 9}}}, Grounds: grounds},
+		"no draw 2":        {Tasks: tasks, Draws: []int{2}, Variants: []Variant{{Name: "random", Ranker: "random"}}, Environments: environments},
+		`no ranker "best"`: {Tasks: tasks, Draws: []int{0}, Variants: []Variant{{Name: "best", Ranker: "best"}}, Environments: environments},
+		"prepared for 5":   {Tasks: tasks, Draws: []int{0, 1}, Variants: []Variant{{Name: "apprentice", Ranker: "apprentice", Learning: &schemas.Learning{DMax: 9}}}, Environments: environments},
 	} {
 		if _, err := c.Run(context.Background()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -287,9 +287,9 @@ func TestBench(t *testing.T) {
 
 // TestARunThatFailsEndsNoOther runs one with features that were not prepared.
 func TestARunThatFailsEndsNoOther(t *testing.T) {
-	g := ground(t, worldtest.Random(7, 60))
+	g := env(t, worldtest.Random(7, 60))
 	b := &Bench{
-		Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Grounds: map[*taskfile.Task]*Ground{g.task: g},
+		Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Environments: map[*taskfile.Task]*Environment{g.task: g},
 		Variants: []Variant{{Name: "soft-focus", Ranker: "soft-focus"}, {Name: "farther", Ranker: "apprentice", Learning: &schemas.Learning{DMax: 9}}},
 	}
 	results, err := b.Run(t.Context())
@@ -314,7 +314,7 @@ func TestARunThatFailsEndsNoOther(t *testing.T) {
 
 // TestUntaught: without a learner a crawl has the same order, and an apprentice that ranks is trained all the same.
 func TestUntaught(t *testing.T) {
-	g := ground(t, worldtest.Random(7, 60))
+	g := env(t, worldtest.Random(7, 60))
 	for _, ranker := range []string{"soft-focus", "smooth-soft-focus+hard-defer", "apprentice", "soft-focus+apprentice"} {
 		run, err := g.Run(t.Context(), ranker, 0, 0, &schemas.Learning{DMax: 5})
 		if err != nil {
@@ -349,7 +349,7 @@ func TestUntaught(t *testing.T) {
 
 // TestContextEndsCrawlsAndTraining: a training that was ended is begun again by the next run.
 func TestContextEndsCrawlsAndTraining(t *testing.T) {
-	g := ground(t, worldtest.Random(7, 60))
+	g := env(t, worldtest.Random(7, 60))
 	ctx, stop := context.WithCancel(t.Context())
 	run, err := g.Run(ctx, Baseline, 0, 0, nil)
 	if err != nil {
@@ -382,7 +382,7 @@ func TestRankersAreNamedOnce(t *testing.T) {
 		}
 		names[r] = true
 	}
-	for _, f := range further {
+	for _, f := range variants {
 		if !names[f.name] || f.built != "" && !names[f.built] {
 			t.Errorf("%s is built on %q: one of them is no ranker", f.name, f.built)
 		}

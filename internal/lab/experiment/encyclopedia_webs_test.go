@@ -190,11 +190,11 @@ func TestWebsEncyclopediaByLikes(t *testing.T) {
 			}
 			task.Seeds = append(task.Seeds, seeds)
 		}
-		g, err := newGround(task, &set, web, model, linkfeature.Settings{DMax: 5})
+		g, err := newEnvironment(task, &set, web, model, linkfeature.Settings{DMax: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d targets among %d articles", task.Name, len(g.targets), len(g.urls))
-		newLikeBench(t, []*taskfile.Task{task}, sets).compare(t, map[*taskfile.Task]*Ground{task: g}, "soft-focus")
+		newLikeBench(t, []*taskfile.Task{task}, sets).compare(t, map[*taskfile.Task]*Environment{task: g}, "soft-focus")
 	}
 }

@@ -28,12 +28,12 @@ func TestWebsTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := Prepare(t.Context(), file, folder(t), tasks, linkfeature.Settings{DMax: 5})
+	environments, err := Prepare(t.Context(), file, folder(t), tasks, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, task := range tasks {
-		g := grounds[task]
+		g := environments[task]
 		pages := 0
 		count := func(p *page) {
 			if task.Pages.Has(g.web.labels[p.url]) {

@@ -11,7 +11,7 @@ import (
 
 // Verdict returns the verdict of the stages on a page in scope, without a request: its judgement, its links and the table
 // of their features; nil for any other URL. It must not be changed.
-func (g *Ground) Verdict(ctx context.Context, url string) (*schemas.LinkFound, error) {
+func (g *Environment) Verdict(ctx context.Context, url string) (*schemas.LinkFound, error) {
 	v, err := g.judged(ctx, url, judging.Fields{})
 	if v == nil || err != nil {
 		return nil, err
@@ -26,11 +26,11 @@ func (g *Ground) Verdict(ctx context.Context, url string) (*schemas.LinkFound, e
 }
 
 // Resolve follows redirects inside the web to a page in scope; "" if there is none.
-func (g *Ground) Resolve(url string) string { return g.resolve(url) }
+func (g *Environment) Resolve(url string) string { return g.resolve(url) }
 
 // Distances returns the hops from pages in scope to the nearest target, through pages in scope; pages from which none can
 // be reached are missing. Computed webs have none.
-func (g *Ground) Distances() (map[string]int, error) {
+func (g *Environment) Distances() (map[string]int, error) {
 	links, err := g.linked()
 	if err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (g *Ground) Distances() (map[string]int, error) {
 	return hops, nil
 }
 
-// Lessons returns the number of targets among the training pages of rankers, 0 if there are none.
-func (g *Ground) Lessons() int {
+// Samples returns the number of targets among the training pages of rankers, 0 if there are none.
+func (g *Environment) Samples() int {
 	l, err := learn(g)
 	if err != nil {
 		return 0

@@ -10,7 +10,7 @@ import (
 
 // TestFamiliesThatReadURLsAreRefusedWhereLabelsFollowFromThem: by rankers that learn; others do not read them.
 func TestFamiliesThatReadURLsAreRefusedWhereLabelsFollowFromThem(t *testing.T) {
-	g := ground(t, worldtest.Random(47, 80))
+	g := env(t, worldtest.Random(47, 80))
 	urls := &schemas.Learning{DMax: 2, Features: []schemas.FeatureFamily{
 		schemas.FeatureFamily_FEATURE_FAMILY_ANCHOR, schemas.FeatureFamily_FEATURE_FAMILY_URL_TOKENS,
 	}}
@@ -42,7 +42,7 @@ func TestFamiliesThatReadURLsAreRefusedWhereLabelsFollowFromThem(t *testing.T) {
 
 // TestALearnerOfItsOwn: logistic regression gives the same crawl twice, and another one than naive Bayes learns from.
 func TestALearnerOfItsOwn(t *testing.T) {
-	g := ground(t, worldtest.Random(48, 120))
+	g := env(t, worldtest.Random(48, 120))
 	by := &schemas.Learning{DMax: 3, SwitchPages: 20, RefitPages: 5, Learner: schemas.Learner_LEARNER_LOGISTIC, Active: .1}
 	one, err := g.Try(t.Context(), "apprentice", 0, 0, by)
 	if err != nil {

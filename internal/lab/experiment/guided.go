@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// taughtGuide is a guide that all crawls of tasks with the same lessons share, with the pages that it has read.
+// taughtGuide is a guide that all crawls of tasks with the same samples share, with the pages that it has read.
 type taughtGuide struct {
 	once  sync.Once
 	guide guide.Guide
@@ -22,11 +22,11 @@ type taughtGuide struct {
 // guideKey has all that a guide depends on.
 type guideKey struct {
 	ranker string
-	lessonKey
+	sampleKey
 }
 
-// lessonKey has all that the training data of the guides of a task depend on.
-type lessonKey struct {
+// sampleKey has all that the training data of the guides of a task depend on.
+type sampleKey struct {
 	web           *Web
 	critic        string // its pages are the training data
 	model         *critic.Model
@@ -34,14 +34,14 @@ type lessonKey struct {
 	labelsFromURL bool
 }
 
-func (g *Ground) lessonKey() lessonKey {
-	return lessonKey{g.web, g.task.Critic, g.model, g.task.FocusClass, g.task.LabelsFromURL}
+func (g *Environment) sampleKey() sampleKey {
+	return sampleKey{g.web, g.task.Critic, g.model, g.task.FocusClass, g.task.LabelsFromURL}
 }
 
-// forgetGuides drops the guides of tasks with these lessons, under any critic.
-func (l lessonKey) forgetGuides() {
+// forgetGuides drops the guides of tasks with these samples, under any critic.
+func (l sampleKey) forgetGuides() {
 	l.web.taught.Range(func(key, _ any) bool {
-		of := key.(guideKey).lessonKey
+		of := key.(guideKey).sampleKey
 		if of.model = l.model; of == l {
 			l.web.taught.Delete(key)
 		}
@@ -49,13 +49,13 @@ func (l lessonKey) forgetGuides() {
 	})
 }
 
-// training makes the guide of a ranker for a ground.
-type training func(context.Context, *Ground) (guide.Guide, error)
+// training makes the guide of a ranker for a environment.
+type training func(context.Context, *Environment) (guide.Guide, error)
 
 // guide trains the guide of a ranker, once for all tasks of the web that differ in their scope only. A training that ctx
 // ended is begun again by the next call.
-func (g *Ground) guide(ctx context.Context, name string, train training) (*taughtGuide, error) {
-	key := guideKey{name, g.lessonKey()}
+func (g *Environment) guide(ctx context.Context, name string, train training) (*taughtGuide, error) {
+	key := guideKey{name, g.sampleKey()}
 	held, _ := g.web.taught.LoadOrStore(key, new(taughtGuide))
 	t := held.(*taughtGuide)
 	t.once.Do(func() {
@@ -72,14 +72,14 @@ func (g *Ground) guide(ctx context.Context, name string, train training) (*taugh
 // walksPerPage bounds the training sequences: on a small web more of them repeat the same.
 const walksPerPage = 20
 
-// fromGraph trains a guide of a kind on the graph of the ground's lessons.
+// fromGraph trains a guide of a kind on the graph of the environment's samples.
 func fromGraph(kind pageguide.Kind) training {
 	return observing(kind, pageguide.ObserveAll)
 }
 
 // observing trains a MEMM on a subset of the observations (2008, Fig. 4).
 func observing(kind pageguide.Kind, subset pageguide.Observations) training {
-	return func(ctx context.Context, g *Ground) (guide.Guide, error) {
+	return func(ctx context.Context, g *Environment) (guide.Guide, error) {
 		l, err := learn(g)
 		if err != nil {
 			return nil, err
@@ -100,7 +100,7 @@ func observing(kind pageguide.Kind, subset pageguide.Observations) training {
 
 // along makes a guide of the model of memm-marginal: all MEMMs have the same training.
 func along(by pageguide.Inference, order pageguide.Order) training {
-	return func(ctx context.Context, g *Ground) (guide.Guide, error) {
+	return func(ctx context.Context, g *Environment) (guide.Guide, error) {
 		trained, err := g.guide(ctx, "memm-marginal", fromGraph(pageguide.MEMM))
 		if err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func along(by pageguide.Inference, order pageguide.Order) training {
 	}
 }
 
-// Guide implements guide.Guide; a page is read once for all crawls of the ground.
+// Guide implements guide.Guide; a page is read once for all crawls of the environment.
 func (t *taughtGuide) Guide(ctx context.Context, v *guide.View) (*schemas.Guidance, error) {
 	looks, ok := t.guide.(*pageguide.Guide)
 	if !ok {

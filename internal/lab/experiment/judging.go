@@ -35,7 +35,7 @@ type models struct{ *crawling }
 
 // Critic returns the critic of the task.
 func (m models) Critic(context.Context, *schemas.CrawlControl, string, bool) (*judging.Critic, error) {
-	return &m.run.Ground.critic, nil
+	return &m.run.Environment.critic, nil
 }
 
 // Guide returns a guide of the run, or one that was trained during the crawl.
@@ -57,12 +57,12 @@ func (c *crawling) guide(ctx context.Context, rec *schemas.LinkFound) error {
 	if rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED || !judging.Guided(c.ctl) {
 		return nil
 	}
-	page, err := c.run.Ground.parsed(rec.GetUrl())
+	page, err := c.run.Environment.parsed(rec.GetUrl())
 	if err != nil {
 		return err
 	}
 	parsed := &schemas.PageParsed{Id: rec.GetId(), Crawl: rec.GetCrawl(), Outcome: rec.GetOutcome(), Request: rec.GetRequest(), Page: page}
-	rec.Judgement = proto.CloneOf(rec.GetJudgement()) // shared by all crawls of the ground
+	rec.Judgement = proto.CloneOf(rec.GetJudgement()) // shared by all crawls of the environment
 	if err := c.judge.Guide(ctx, c.ctl, parsed, rec.Judgement); err != nil {
 		return fmt.Errorf("judge %s: %w", rec.GetUrl(), err)
 	}
@@ -87,12 +87,12 @@ type learntCritic struct {
 	method critic.Method
 }
 
-// Under returns the ground under another critic (KnowCritic), made once until the crawls of the task end; "" is that of the task file.
-func (g *Ground) Under(ctx context.Context, name string) (*Ground, error) {
+// Under returns the environment under another critic (KnowCritic), made once until the crawls of the task end; "" is that of the task file.
+func (g *Environment) Under(ctx context.Context, name string) (*Environment, error) {
 	if name == "" {
 		return g, nil
 	}
-	made, _ := g.under.LoadOrStore(name, sync.OnceValues(func() (*Ground, error) {
+	made, _ := g.under.LoadOrStore(name, sync.OnceValues(func() (*Environment, error) {
 		other, err := For(g, g.task)
 		if err == nil {
 			err = other.heed(ctx, name)
@@ -102,11 +102,11 @@ func (g *Ground) Under(ctx context.Context, name string) (*Ground, error) {
 		}
 		return other, nil
 	}))
-	return made.(func() (*Ground, error))()
+	return made.(func() (*Environment, error))()
 }
 
-// heed makes another critic that of a ground.
-func (g *Ground) heed(ctx context.Context, name string) error {
+// heed makes another critic that of a environment.
+func (g *Environment) heed(ctx context.Context, name string) error {
 	version, method := nameUnder(g.task.Critic, name), critic.Method(name)
 	switch {
 	case method == cmp.Or(g.set.Method, critic.Bayes):
@@ -150,7 +150,7 @@ func (g *Ground) heed(ctx context.Context, name string) error {
 }
 
 // judgeBy sets the classifier that judges pages.
-func (g *Ground) judgeBy(by critic.Classifier, version string) error {
+func (g *Environment) judgeBy(by critic.Classifier, version string) error {
 	weights, err := critic.Weigh(by, taxonomy.Marking{Good: []string{g.task.FocusClass}})
 	if err != nil {
 		return fmt.Errorf("task %s: %w", g.task.Name, err)

@@ -31,8 +31,8 @@ type Measures struct {
 	Bytes       uint64 `json:"bytes"`
 }
 
-// Measure computes the measures of a crawl of the ground.
-func (g *Ground) Measure(c *Crawl) Measures {
+// Measure computes the measures of a crawl of the environment.
+func (g *Environment) Measure(c *Crawl) Measures {
 	curve := g.Curve(c)
 	budget := curve.Budget()
 	m := Measures{
@@ -47,7 +47,7 @@ func (g *Ground) Measure(c *Crawl) Measures {
 }
 
 // requestAUC returns the mean share of the targets found after 1, 2, … budget requests.
-func (g *Ground) requestAUC(c *Crawl) float64 {
+func (g *Environment) requestAUC(c *Crawl) float64 {
 	if len(g.targets) == 0 {
 		return 0
 	}
@@ -60,8 +60,8 @@ func (g *Ground) requestAUC(c *Crawl) float64 {
 	return area / float64(len(g.targets)) / float64(g.task.Budget)
 }
 
-// Course is a crawl along its budget: for tables of curves, and for comparing the pages that two crawls fetched.
-type Course struct {
+// Shape is a crawl along its budget: for tables of curves, and for comparing the pages that two crawls fetched.
+type Shape struct {
 	// After 0, 1, … 100 % of the budget (rounded down to pages): targets found; loss rate, [0,1], 0 while no page counts;
 	// requests made; bytes of the pages' bodies. After an early end the targets found stay the same, and the loss
 	// continues, as in package measure.
@@ -76,10 +76,10 @@ type Course struct {
 // coursePoints is the number of points of a course after the first.
 const coursePoints = 100
 
-// course computes that of a crawl.
-func (g *Ground) course(c *Crawl) Course {
+// shape computes that of a crawl.
+func (g *Environment) shape(c *Crawl) Shape {
 	curve := g.Curve(c)
-	var course Course
+	var course Shape
 	for k := range coursePoints + 1 {
 		n := curve.Budget() * k / coursePoints
 		course.Found = append(course.Found, curve.Found(n))
@@ -117,7 +117,7 @@ func bytesOf(c *Crawl) uint64 {
 }
 
 // Curve returns the measures of a crawl after each page.
-func (g *Ground) Curve(c *Crawl) *measure.Curve {
+func (g *Environment) Curve(c *Crawl) *measure.Curve {
 	pages := make([]measure.Page, len(c.Steps))
 	for i, s := range c.Steps {
 		pages[i] = measure.Page{Relevance: s.Raw, Target: s.Target, Ignored: !s.Counted}
@@ -127,7 +127,7 @@ func (g *Ground) Curve(c *Crawl) *measure.Curve {
 
 // Reaching returns the pages that a crawl delivered and the redirects in scope that lead to them, sorted, for Run.Within of
 // another crawl.
-func (g *Ground) Reaching(c *Crawl) []string {
+func (g *Environment) Reaching(c *Crawl) []string {
 	delivered := make(map[string]bool, len(c.Steps))
 	for _, s := range c.Steps {
 		delivered[s.URL] = true

@@ -13,10 +13,10 @@ import (
 )
 
 // naive is a straightforward crawl: no store, no queues, no records; every entry is scored from its links before each
-// fetch. It uses the judgements and parsed pages of the ground, and shares nothing with packages frontier, rank,
+// fetch. It uses the judgements and parsed pages of the environment, and shares nothing with packages frontier, rank,
 // linkfeature and apprentice.
 type naive struct {
-	g       *Ground
+	g       *Environment
 	ranker  string
 	entries map[string]*naiveEntry
 	order   int
@@ -270,7 +270,7 @@ func (n *naive) visit(u string, page *schemas.Page, aliases map[string]bool) {
 // TestAgainstNaive: both crawl random worlds in the same order.
 func TestAgainstNaive(t *testing.T) {
 	for seed := range uint64(6) {
-		g := ground(t, worldtest.Random(seed, 150))
+		g := env(t, worldtest.Random(seed, 150))
 		for _, ranker := range []string{"unfocused", "soft-focus", "hard-focus", "hard-defer", "apprentice", "apprentice-gated",
 			"smooth-soft-focus", "anchor-soft-focus", "tiered-soft-focus", "in-links"} {
 			for draw := range g.task.Seeds {

@@ -13,7 +13,7 @@ import (
 // Over a network a crawl comes out the same every time, fetches as many pages as one by one,
 // faster, and keeps pauses.
 func TestOverANetwork(t *testing.T) {
-	g := ground(t, worldtest.Random(3, 60))
+	g := env(t, worldtest.Random(3, 60))
 	try := func(n *Network) *Crawl {
 		t.Helper()
 		c, err := g.TryOver(t.Context(), n, Baseline, 0, 0, nil)

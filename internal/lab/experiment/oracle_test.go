@@ -12,7 +12,7 @@ import (
 
 // hops is the length of the shortest path from a page, through pages that were not visited, to
 // a target that was not: a search forwards, where the oracle's goes backwards.
-func hops(g *Ground, from string, visited map[string]bool) int {
+func hops(g *Environment, from string, visited map[string]bool) int {
 	level, seen := []string{from}, map[string]bool{from: true}
 	for d := 0; len(level) > 0; d++ {
 		var next []string
@@ -42,7 +42,7 @@ func TestOracleTakesShortestPaths(t *testing.T) {
 	for seed := range uint64(12) {
 		w := worldtest.Random(seed, 12+int(seed)*5)
 		w.Budget = 1000
-		g := ground(t, w)
+		g := env(t, w)
 		for draw, seeds := range g.task.Seeds {
 			c := try(t, g, "oracle", draw, 0)
 			visited, frontier := make(map[string]bool), make(map[string]bool)
@@ -89,7 +89,7 @@ func TestOraclesOfTheFrontier(t *testing.T) {
 				w.Answers[i].Body = strings.ReplaceAll(w.Answers[i].Body, `/">`, `">`)
 			}
 		}
-		g := ground(t, w)
+		g := env(t, w)
 		for name, prefers := range map[string]func(found []string, visited map[string]bool, order []string) map[string]bool{
 			"oracle-labels": func(found []string, _ map[string]bool, _ []string) map[string]bool {
 				return set(slices.DeleteFunc(slices.Clone(found), func(v string) bool { return !g.targets[v] }))
@@ -154,7 +154,7 @@ func set(urls []string) map[string]bool {
 
 // TestCriticsByLabels: R is the label under a perfect critic, for link-value and soft focus, and errors with rates of 1 and 0 are none.
 func TestCriticsByLabels(t *testing.T) {
-	g := ground(t, worldtest.Random(9, 150))
+	g := env(t, worldtest.Random(9, 150))
 	for _, ranker := range []string{Baseline, "link-value", "mixture"} {
 		var order [][]string
 		for _, name := range []string{"perfect", "errors 1/0", "errors 0.8/0.2", "logistic", "positives-only"} {

@@ -13,7 +13,7 @@ import (
 )
 
 // frontierOf are the pages that pages fetched link to and that are not fetched, each with the pages that link to it.
-func frontierOf(g *Ground, fetched []string) map[string][]string {
+func frontierOf(g *Environment, fetched []string) map[string][]string {
 	found := make(map[string][]string)
 	for _, u := range fetched {
 		for _, l := range g.found(u).GetLinks() {
@@ -26,7 +26,7 @@ func frontierOf(g *Ground, fetched []string) map[string][]string {
 }
 
 // seedsOf are the pages that a draw begins with.
-func seedsOf(g *Ground, draw int) map[string]bool {
+func seedsOf(g *Environment, draw int) map[string]bool {
 	seeds := make(map[string]bool)
 	for _, s := range g.task.Seeds[draw] {
 		seeds[g.resolve(s)] = true
@@ -37,7 +37,7 @@ func seedsOf(g *Ground, draw int) map[string]bool {
 // TestPageRankersTakeTheBestPage: every page fetched is linked from a page of the highest score of all that have
 // links left.
 func TestPageRankersTakeTheBestPage(t *testing.T) {
-	g := ground(t, worldtest.Random(21, 120))
+	g := env(t, worldtest.Random(21, 120))
 	for _, kind := range []pageguide.Kind{pageguide.ContextGraph, pageguide.Focused2000, pageguide.BestFirst} {
 		name := string(kind)
 		taught, err := g.guide(t.Context(), name, fromGraph(kind))
@@ -95,7 +95,7 @@ func TestPathsAreInherited(t *testing.T) {
 		score float64
 		state []byte
 	}
-	g := ground(t, worldtest.Random(21, 120))
+	g := env(t, worldtest.Random(21, 120))
 	for name, train := range map[string]training{
 		"memm-marginal": fromGraph(pageguide.MEMM), "memm-viterbi": along(pageguide.Viterbi, pageguide.ByDiscount), "memm-states": along(pageguide.Marginal, pageguide.ByStates),
 	} {
@@ -138,7 +138,7 @@ func TestPathsAreInherited(t *testing.T) {
 
 // TestTrainingPagesAreLeftOut: guides learn from no page that is measured.
 func TestTrainingPagesAreLeftOut(t *testing.T) {
-	g := ground(t, worldtest.Random(21, 120))
+	g := env(t, worldtest.Random(21, 120))
 	l, err := learn(g)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestTrainingPagesAreLeftOut(t *testing.T) {
 func TestDistilledTakesNeighboursOfHubs(t *testing.T) {
 	took, raisedAny := 0, false
 	for seed := range uint64(4) {
-		g := ground(t, worldtest.Random(31+seed, 160))
+		g := env(t, worldtest.Random(31+seed, 160))
 		every := int(g.task.Budget / 10)
 		seeds, raised := seedsOf(g, 0), make(map[string]bool)
 		var fetched []string
@@ -213,7 +213,7 @@ func TestDistilledTakesNeighboursOfHubs(t *testing.T) {
 }
 
 // linksAmong are the pages fetched with those of them that link to each.
-func linksAmong(g *Ground, fetched []string) map[string][]string {
+func linksAmong(g *Environment, fetched []string) map[string][]string {
 	to := make(map[string][]string)
 	for _, u := range fetched {
 		for _, l := range g.found(u).GetLinks() {
@@ -231,7 +231,7 @@ func TestPageRankersNeedExamples(t *testing.T) {
 	for i, label := range w.Labels {
 		w.Labels[i] = strings.ReplaceAll(label, "good/two", "other/two")
 	}
-	g := ground(t, w)
+	g := env(t, w)
 	if _, err := g.Try(t.Context(), "context-graph", 0, 0, &schemas.Learning{DMax: 5}); err == nil || !strings.Contains(err.Error(), "no page that it may learn from is a target") {
 		t.Errorf("%v", err)
 	}

@@ -54,10 +54,10 @@ func likeCritic(t testing.TB, task *taskfile.Task, e *pulearning.Examples) *pule
 	return c
 }
 
-// underCritic is the ground as another judge sees it.
-func (g *Ground) underCritic(t testing.TB, task *taskfile.Task, set *taskfile.CriticSet, by critic.Classifier) *Ground {
+// underCritic is the environment as another judge sees it.
+func (g *Environment) underCritic(t testing.TB, task *taskfile.Task, set *taskfile.CriticSet, by critic.Classifier) *Environment {
 	t.Helper()
-	other, err := newGround(task, set, g.web, g.model, g.settings)
+	other, err := newEnvironment(task, set, g.web, g.model, g.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +65,8 @@ func (g *Ground) underCritic(t testing.TB, task *taskfile.Task, set *taskfile.Cr
 	return other
 }
 
-// logistic is the ground as a critic by logistic regression sees it, trained on the examples of the task.
-func (g *Ground) logistic(t testing.TB, task *taskfile.Task, set *taskfile.CriticSet) *Ground {
+// logistic is the environment as a critic by logistic regression sees it, trained on the examples of the task.
+func (g *Environment) logistic(t testing.TB, task *taskfile.Task, set *taskfile.CriticSet) *Environment {
 	t.Helper()
 	var e critic.Examples
 	for _, class := range set.Classes() {
@@ -81,7 +81,7 @@ func (g *Ground) logistic(t testing.TB, task *taskfile.Task, set *taskfile.Criti
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := newGround(task, set, g.web, model, g.settings)
+	other, err := newEnvironment(task, set, g.web, model, g.settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func (g *Ground) logistic(t testing.TB, task *taskfile.Task, set *taskfile.Criti
 }
 
 // heedAs replaces the classifier of the pages that are fetched from now on.
-func (g *Ground) heedAs(t testing.TB, by critic.Classifier) {
+func (g *Environment) heedAs(t testing.TB, by critic.Classifier) {
 	g.rest()
 	if err := g.judgeBy(by, g.critic.Version); err != nil {
 		t.Fatal(err)
@@ -160,9 +160,9 @@ func newLikeBench(t testing.TB, tasks []*taskfile.Task, sets map[string]taskfile
 }
 
 // run prints the means of each ranker.
-func (b *likeBench) run(t testing.TB, name string, grounds map[*taskfile.Task]*Ground, rankers ...string) map[string]*means {
+func (b *likeBench) run(t testing.TB, name string, environments map[*taskfile.Task]*Environment, rankers ...string) map[string]*means {
 	t.Helper()
-	b.Grounds, b.Variants = grounds, nil
+	b.Environments, b.Variants = environments, nil
 	for _, r := range rankers {
 		b.Variants = append(b.Variants, Variant{Name: r, Ranker: r, Learning: b.learning})
 	}
@@ -183,17 +183,17 @@ func (b *likeBench) run(t testing.TB, name string, grounds map[*taskfile.Task]*G
 	return sums
 }
 
-// compare crawls grounds whose critic is supervised as other critics see them, too. A ranker that lives on the links of
+// compare crawls environments whose critic is supervised as other critics see them, too. A ranker that lives on the links of
 // the web must do better than random order with likes alone.
-func (b *likeBench) compare(t testing.TB, grounds map[*taskfile.Task]*Ground, better string) {
+func (b *likeBench) compare(t testing.TB, environments map[*taskfile.Task]*Environment, better string) {
 	t.Helper()
 	guided := []string{"soft-focus", "apprentice", "apprentice-gated"}
-	random := b.run(t, "supervised", grounds, append(guided, "random", "oracle")...)["random"]
-	as := func(see func(g *Ground, task *taskfile.Task, set *taskfile.CriticSet) *Ground) map[*taskfile.Task]*Ground {
-		other := make(map[*taskfile.Task]*Ground)
+	random := b.run(t, "supervised", environments, append(guided, "random", "oracle")...)["random"]
+	as := func(see func(g *Environment, task *taskfile.Task, set *taskfile.CriticSet) *Environment) map[*taskfile.Task]*Environment {
+		other := make(map[*taskfile.Task]*Environment)
 		for _, task := range b.Tasks {
 			set := b.sets[task.Critic]
-			other[task] = see(grounds[task], task, &set)
+			other[task] = see(environments[task], task, &set)
 		}
 		return other
 	}
@@ -202,14 +202,16 @@ func (b *likeBench) compare(t testing.TB, grounds map[*taskfile.Task]*Ground, be
 		if n < 1000 {
 			name = strconv.Itoa(n) + " likes"
 		}
-		m := b.run(t, name, as(func(g *Ground, task *taskfile.Task, set *taskfile.CriticSet) *Ground {
+		m := b.run(t, name, as(func(g *Environment, task *taskfile.Task, set *taskfile.CriticSet) *Environment {
 			return g.underCritic(t, task, set, likeCritic(t, task, likeExamples(t, g.web, task, set, n)))
 		}), guided...)[better]
 		if m.AUC/m.runs <= random.AUC/random.runs {
 			t.Errorf("%s: the AUC of %s is %.3f, random order's %.3f", name, better, m.AUC/m.runs, random.AUC/random.runs)
 		}
 	}
-	b.run(t, "supervised, logistic", as(func(g *Ground, task *taskfile.Task, set *taskfile.CriticSet) *Ground { return g.logistic(t, task, set) }), guided...)
+	b.run(t, "supervised, logistic", as(func(g *Environment, task *taskfile.Task, set *taskfile.CriticSet) *Environment {
+		return g.logistic(t, task, set)
+	}), guided...)
 }
 
 // TestWebsCrawlsByLikes crawls the universities of webkb for course pages (newLikeBench); from 10 draws on also by critics that
@@ -223,14 +225,14 @@ func TestWebsCrawlsByLikes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := Prepare(t.Context(), file, folder(t), tasks, linkfeature.Settings{DMax: 5})
+	environments, err := Prepare(t.Context(), file, folder(t), tasks, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := newLikeBench(t, tasks, file.Critics)
 	// Soft focus lives on links between pages of one class, which webkb has fewer of than chance would give: the
 	// better the critic, the worse it does here.
-	b.compare(t, grounds, "apprentice")
+	b.compare(t, environments, "apprentice")
 	first, learning := b.Draws[0], b.learning
 	if len(b.Draws) < 10 {
 		return
@@ -239,14 +241,14 @@ func TestWebsCrawlsByLikes(t *testing.T) {
 	for _, task := range tasks {
 		set := file.Critics[task.Critic]
 		for d := range 5 {
-			g, crawl := learningOn(t, grounds[task], task, &set, first+d, learning)
+			g, crawl := learningOn(t, environments[task], task, &set, first+d, learning)
 			on.add(g.Measure(crawl))
 			g = g.underCritic(t, task, &set, likeCritic(t, task, likeExamples(t, g.web, task, &set, 10)))
-			for sum, ground := range map[*means]*Ground{&fixed: g, &supervised: grounds[task]} {
-				if crawl, err = ground.Try(t.Context(), "apprentice", first+d, 0, learning); err != nil {
+			for sum, env := range map[*means]*Environment{&fixed: g, &supervised: environments[task]} {
+				if crawl, err = env.Try(t.Context(), "apprentice", first+d, 0, learning); err != nil {
 					t.Fatal(err)
 				}
-				sum.add(ground.Measure(crawl))
+				sum.add(env.Measure(crawl))
 			}
 		}
 	}
@@ -257,23 +259,23 @@ func TestWebsCrawlsByLikes(t *testing.T) {
 
 // learningOn is a crawl by the apprentice whose critic of 10 likes takes the pages met so far for further
 // background after 50 and 100 pages, as crawl start --like does after 100 and 200.
-func learningOn(t testing.TB, g *Ground, task *taskfile.Task, set *taskfile.CriticSet, draw int, learning *schemas.Learning) (*Ground, *Crawl) {
+func learningOn(t testing.TB, g *Environment, task *taskfile.Task, set *taskfile.CriticSet, draw int, learning *schemas.Learning) (*Environment, *Crawl) {
 	t.Helper()
 	e := likeExamples(t, g.web, task, set, 10)
 	own := g.underCritic(t, task, set, likeCritic(t, task, e))
 	return own, learnOn(t, own, e, &Run{Seeds: task.Seeds[draw], Learning: learning}, "apprentice", 50, 100)
 }
 
-// learnOn crawls the ground by a ranker; after some numbers of pages its critic is trained again, with the pages met so far as
+// learnOn crawls the environment by a ranker; after some numbers of pages its critic is trained again, with the pages met so far as
 // further background.
-func learnOn(t testing.TB, own *Ground, e *pulearning.Examples, run *Run, ranker string, after ...int) *Crawl {
+func learnOn(t testing.TB, own *Environment, e *pulearning.Examples, run *Run, ranker string, after ...int) *Crawl {
 	t.Helper()
 	policy, err := crawlfile.Policy(ranker)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pages := 0
-	run.Ground, run.Policies = own, []*schemas.Policy{policy}
+	run.Environment, run.Policies = own, []*schemas.Policy{policy}
 	run.Observe = func(_ *frontier.Shard, u string) error {
 		rec := own.found(u)
 		if rec.GetJudgement() == nil {
@@ -335,13 +337,13 @@ func TestWebsSitesByLikes(t *testing.T) {
 	for _, task := range tasks {
 		task.Budget = 400
 	}
-	grounds, err := Prepare(t.Context(), file, folder(t), tasks, linkfeature.Settings{DMax: 5})
+	environments, err := Prepare(t.Context(), file, folder(t), tasks, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var off, area float64
 	for _, task := range tasks {
-		set, g := file.Critics[task.Critic], grounds[task]
+		set, g := file.Critics[task.Critic], environments[task]
 		e, likes := likeExamples(t, g.web, task, &set, 10), []string(nil)
 		for _, d := range e.Liked {
 			likes = append(likes, d.URL)
@@ -375,8 +377,8 @@ func TestWebsSitesByLikes(t *testing.T) {
 }
 
 // rankedBy returns the share of pairs of a page on topic and one off topic, neither of the examples, that the critic of the
-// ground ranks correctly.
-func (g *Ground) rankedBy(t testing.TB, e *pulearning.Examples) float64 {
+// environment ranks correctly.
+func (g *Environment) rankedBy(t testing.TB, e *pulearning.Examples) float64 {
 	t.Helper()
 	seen := make(map[string]bool)
 	for _, d := range slices.Concat(e.Liked, e.Background) {

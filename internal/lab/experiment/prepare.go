@@ -14,14 +14,14 @@ import (
 	"forager/schemas"
 )
 
-// Prepare loads the webs of the tasks from a directory and trains their critics: the result is the grounds on which crawls
+// Prepare loads the webs of the tasks from a directory and trains their critics: the result is the environments on which crawls
 // are run. Each web is read once.
-func Prepare(ctx context.Context, f *taskfile.File, dir string, tasks []*taskfile.Task, settings linkfeature.Settings) (map[*taskfile.Task]*Ground, error) {
+func Prepare(ctx context.Context, f *taskfile.File, dir string, tasks []*taskfile.Task, settings linkfeature.Settings) (map[*taskfile.Task]*Environment, error) {
 	return PrepareFrom(ctx, LoadWeb, f, dir, tasks, settings, Parsing{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT})
 }
 
 // PrepareFrom is Prepare with webs from load.
-func PrepareFrom(ctx context.Context, load Loader, f *taskfile.File, dir string, tasks []*taskfile.Task, settings linkfeature.Settings, by Parsing) (map[*taskfile.Task]*Ground, error) {
+func PrepareFrom(ctx context.Context, load Loader, f *taskfile.File, dir string, tasks []*taskfile.Task, settings linkfeature.Settings, by Parsing) (map[*taskfile.Task]*Environment, error) {
 	webs := make(map[string]*Web)
 	models := make(map[string]*critic.Model)
 	for _, t := range tasks {
@@ -44,11 +44,11 @@ func PrepareFrom(ctx context.Context, load Loader, f *taskfile.File, dir string,
 			models[t.Critic] = m
 		}
 	}
-	made, errs := make([]*Ground, len(tasks)), make([]error, len(tasks))
+	made, errs := make([]*Environment, len(tasks)), make([]error, len(tasks))
 	each(len(tasks), func(i int) {
 		t := tasks[i]
 		set := f.Critics[t.Critic]
-		g, err := newGround(t, &set, webs[t.Warc], models[t.Critic], settings)
+		g, err := newEnvironment(t, &set, webs[t.Warc], models[t.Critic], settings)
 		if err != nil {
 			err = fmt.Errorf("task %s: %w", t.Name, err)
 		} else {
@@ -59,9 +59,9 @@ func PrepareFrom(ctx context.Context, load Loader, f *taskfile.File, dir string,
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	grounds := make(map[*taskfile.Task]*Ground, len(tasks))
+	environments := make(map[*taskfile.Task]*Environment, len(tasks))
 	for i, t := range tasks {
-		grounds[t] = made[i]
+		environments[t] = made[i]
 	}
-	return grounds, nil
+	return environments, nil
 }

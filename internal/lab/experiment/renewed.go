@@ -24,7 +24,7 @@ func rebuilt(ctx context.Context, r *Run, p preparation) error {
 	if err := layered(ctx, r, p); err != nil {
 		return err
 	}
-	return p.renew(r, &schemas.Renewal{Every: max(1, r.Ground.task.Budget/rebuildShare)})
+	return p.renew(r, &schemas.Renewal{Every: max(1, r.Environment.task.Budget/rebuildShare)})
 }
 
 // bootstrapped is breadth first until it has found enough targets, and then follows graphs of its own links (2000 §5).

@@ -19,7 +19,7 @@ func renewable() *worldtest.World {
 // TestBootstrapGoesBreadthFirstUntilItHasTargets: until the critic has judged ten pages on topic the crawl is the unfocused
 // one, and from there on it has an order of its own.
 func TestBootstrapGoesBreadthFirstUntilItHasTargets(t *testing.T) {
-	g := ground(t, renewable())
+	g := env(t, renewable())
 	for draw := range g.task.Seeds {
 		c, blind := try(t, g, "context-graph-bootstrapped", draw, 0), try(t, g, "unfocused", draw, 0)
 		met, until := 0, 0
@@ -43,7 +43,7 @@ func TestBootstrapGoesBreadthFirstUntilItHasTargets(t *testing.T) {
 
 // TestRebuiltGraphsComeByTheBudget: until the first of them it is the crawl by the guide that it began with.
 func TestRebuiltGraphsComeByTheBudget(t *testing.T) {
-	g := ground(t, renewable())
+	g := env(t, renewable())
 	every := int(g.task.Budget) / rebuildShare
 	c, before := try(t, g, "context-graph-rebuilt", 0, 0), try(t, g, "context-graph", 0, 0)
 	if !slices.Equal(c.Renewed, []int{every, 2 * every, 3 * every}[:len(c.Renewed)]) || len(c.Renewed) < 2 {
@@ -76,7 +76,7 @@ func TestNewGraphsKnowNoLabels(t *testing.T) {
 		_, label, _ := strings.Cut(labels[here[(k+1)%len(here)]], "\t")
 		mixed.Labels[i] = url + "\t" + label
 	}
-	a, b := ground(t, w), ground(t, mixed)
+	a, b := env(t, w), env(t, mixed)
 	for _, ranker := range []string{"context-graph-rebuilt", "context-graph-bootstrapped"} {
 		if !slices.Equal(urlsOf(try(t, a, ranker, 0, 0)), urlsOf(try(t, b, ranker, 0, 0))) {
 			t.Errorf("%s has seen labels", ranker)
@@ -86,7 +86,7 @@ func TestNewGraphsKnowNoLabels(t *testing.T) {
 
 // TestRenewedArms: a mixture follows them, too.
 func TestRenewedArms(t *testing.T) {
-	g := ground(t, renewable())
+	g := env(t, renewable())
 	for _, arm := range []string{"context-graph-rebuilt", "context-graph-bootstrapped"} {
 		if c := try(t, g, "soft-focus+"+arm, 0, 1); len(c.Renewed) < 1 || len(c.Steps) < 80 {
 			t.Errorf("%s: guides made behind %v of %d pages", arm, c.Renewed, len(c.Steps))

@@ -16,9 +16,9 @@ import (
 
 // TestGuidesAreForgotten after the last crawl that follows them, and a guide made again has the same scores.
 func TestGuidesAreForgotten(t *testing.T) {
-	g := ground(t, worldtest.Random(7, 120))
+	g := env(t, worldtest.Random(7, 120))
 	bench := &Bench{
-		Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Grounds: map[*taskfile.Task]*Ground{g.task: g},
+		Tasks: []*taskfile.Task{g.task}, Draws: []int{0, 1}, Environments: map[*taskfile.Task]*Environment{g.task: g},
 	}
 	for _, name := range []string{"context-graph", "memm-marginal", "apprentice-topics", "rennie-mccallum@logistic"} {
 		v, err := ParseVariant(name, &schemas.Learning{DMax: 5})

@@ -30,7 +30,7 @@ type likeness struct {
 }
 
 // Similarity measures a crawl by cosines; nil on computed webs.
-func (g *Ground) Similarity(c *Crawl) (*Similarity, error) {
+func (g *Environment) Similarity(c *Crawl) (*Similarity, error) {
 	if g.web.compute != nil {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func (g *Ground) Similarity(c *Crawl) (*Similarity, error) {
 	return s, nil
 }
 
-func (g *Ground) likeness() *likeness {
+func (g *Environment) likeness() *likeness {
 	l := g.alike.Load()
 	if l == nil {
 		g.alike.CompareAndSwap(nil, new(likeness))
@@ -69,7 +69,7 @@ func (g *Ground) likeness() *likeness {
 }
 
 // compareAll compares every page in scope with every target.
-func (g *Ground) compareAll(l *likeness) error {
+func (g *Environment) compareAll(l *likeness) error {
 	var err error
 	if l.texts, err = g.compared(); err != nil {
 		return err

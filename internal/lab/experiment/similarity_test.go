@@ -10,7 +10,7 @@ import (
 )
 
 // cosines computes TF-IDF cosines from the words of pages with maps.
-func cosines(t *testing.T, g *Ground) map[string]map[string]float64 {
+func cosines(t *testing.T, g *Environment) map[string]map[string]float64 {
 	t.Helper()
 	counts, having := make(map[string]map[string]float64), make(map[string]float64)
 	for _, u := range g.urls {
@@ -52,7 +52,7 @@ func cosines(t *testing.T, g *Ground) map[string]map[string]float64 {
 
 // TestSimilarityByHand compares precision and σ with their definitions.
 func TestSimilarityByHand(t *testing.T) {
-	g := ground(t, worldtest.Random(51, 60))
+	g := env(t, worldtest.Random(51, 60))
 	cos := cosines(t, g)
 	for _, ranker := range []string{Baseline, "unfocused"} {
 		crawl := try(t, g, ranker, 0, 0)

@@ -33,7 +33,7 @@ const topPages = 30
 
 // Start returns the seeds of a draw that are chosen in one of the ways of Starts: as many as the draws of the task have, of StartsHome one.
 // The error is one of a web that has too few such pages. Seeds are no targets and, but for examples, no pages that trained the critic.
-func Start(g *Ground, way string, draw int) ([]string, error) {
+func Start(g *Environment, way string, draw int) ([]string, error) {
 	if way == StartsGiven {
 		return g.task.Seeds[draw], nil
 	}
@@ -99,7 +99,7 @@ func drawn(pages []string, draw int) []string {
 }
 
 // seedPages returns the pages in scope that seeds lead to.
-func seedPages(g *Ground, seeds []string) map[string]bool {
+func seedPages(g *Environment, seeds []string) map[string]bool {
 	all := make(map[string]bool)
 	if urls, err := canonical(seeds); err == nil {
 		for _, u := range urls {
@@ -111,7 +111,7 @@ func seedPages(g *Ground, seeds []string) map[string]bool {
 }
 
 // home returns the home page.
-func home(g *Ground, links *graph) string {
+func home(g *Environment, links *graph) string {
 	common := seedPages(g, g.task.Seeds[0])
 	for _, seeds := range g.task.Seeds {
 		has := seedPages(g, seeds)

@@ -9,7 +9,7 @@ import (
 
 // TestStarts: seeds of each kind are what they are named for, and fresh ones are in no draw of the task.
 func TestStarts(t *testing.T) {
-	g := ground(t, worldtest.Random(3, 150))
+	g := env(t, worldtest.Random(3, 150))
 	links, err := g.linked()
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestStarts(t *testing.T) {
 	if b, _ := Start(g, StartsFresh, 21); slices.Equal(a, b) {
 		t.Errorf("two draws are %v", a)
 	}
-	// A ground with other seeds judges and counts alike.
+	// A environment with other seeds judges and counts alike.
 	other := *g.task
 	other.Seeds = [][]string{a}
 	same, err := For(g, &other)

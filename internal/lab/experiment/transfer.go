@@ -14,7 +14,7 @@ import (
 )
 
 // outOfScope returns the pages of the web that no crawl of the task may fetch, sorted: those of other sites.
-func (g *Ground) outOfScope() []string {
+func (g *Environment) outOfScope() []string {
 	var urls []string
 	for u, p := range g.web.pages {
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !g.inScope[u] {
@@ -34,7 +34,7 @@ type transferredOnce struct {
 
 // transferred returns the model of all links between two pages out of scope, at most as many for each target as may train:
 // that of a crawl which fetched them all (protocol T). Pages on which the critic was trained have held-out judgements.
-func (g *Ground) transferred(ctx context.Context, l *schemas.Learning) ([]byte, error) {
+func (g *Environment) transferred(ctx context.Context, l *schemas.Learning) ([]byte, error) {
 	settings, err := apprentice.SettingsOf(l)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (g *Ground) transferred(ctx context.Context, l *schemas.Learning) ([]byte, 
 	held, _ := g.taught.LoadOrStore(taughtBy{settings, l.GetDMax(), l.GetMaxPairsPerTarget()}, new(transferredOnce))
 	t := held.(*transferredOnce)
 	t.once.Do(func() {
-		learner, err := g.teach(ctx, settings, l)
+		learner, err := g.train(ctx, settings, l)
 		if err != nil {
 			t.err = fmt.Errorf("learn elsewhere: %w", err)
 			return
@@ -61,7 +61,7 @@ type taughtBy struct {
 	dMax, pairs uint32
 }
 
-func (g *Ground) teach(ctx context.Context, settings apprentice.Settings, l *schemas.Learning) (apprentice.Learner, error) {
+func (g *Environment) train(ctx context.Context, settings apprentice.Settings, l *schemas.Learning) (apprentice.Learner, error) {
 	pairs := int(cmp.Or(l.GetMaxPairsPerTarget(), defaultPairs))
 	extraction := g.settings
 	extraction.Families = settings.Families.InTable()

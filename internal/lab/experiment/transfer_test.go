@@ -15,7 +15,7 @@ import (
 // TestTransferredLearnsFromOtherSites counts the leaps: each page of "two" links to one other, and no page of "one" is
 // used.
 func TestTransferredLearnsFromOtherSites(t *testing.T) {
-	g := ground(t, worldtest.Random(41, 100))
+	g := env(t, worldtest.Random(41, 100))
 	run, err := g.Run(t.Context(), "apprentice-transferred", 0, 0, &schemas.Learning{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -62,12 +62,12 @@ func TestTransferIsRefusedWithoutOtherSites(t *testing.T) {
 	w := worldtest.Random(41, 60)
 	w.Pages, w.NotCounted = "all", []string{}
 	w.Targets += 10
-	g := ground(t, w)
+	g := env(t, w)
 	if _, err := g.Try(t.Context(), "apprentice-transferred", 0, 0, nil); err == nil || !strings.Contains(err.Error(), "no other site") {
 		t.Errorf("%v", err)
 	}
 	b := &Bench{
-		Tasks: []*taskfile.Task{g.task}, Draws: []int{0}, Grounds: map[*taskfile.Task]*Ground{g.task: g},
+		Tasks: []*taskfile.Task{g.task}, Draws: []int{0}, Environments: map[*taskfile.Task]*Environment{g.task: g},
 		Variants: []Variant{{Name: "apprentice-transferred", Ranker: "apprentice-transferred"}, {Name: Baseline, Ranker: Baseline}},
 	}
 	jobs, err := b.Jobs()
@@ -81,7 +81,7 @@ func TestTransferIsRefusedWithoutOtherSites(t *testing.T) {
 
 // TestCrawlWithinPages: a crawl that keeps to the pages of another fetches no other page.
 func TestCrawlWithinPages(t *testing.T) {
-	g := ground(t, worldtest.Random(43, 120))
+	g := env(t, worldtest.Random(43, 120))
 	base := try(t, g, Baseline, 0, 0)
 	within := g.Reaching(base)
 	for _, ranker := range []string{"unfocused", "apprentice-taught"} {

@@ -11,8 +11,8 @@ import (
 	"forager/schemas"
 )
 
-// ground writes the world and prepares its task.
-func ground(t testing.TB, w *worldtest.World) *Ground {
+// environment writes the world and prepares its task.
+func env(t testing.TB, w *worldtest.World) *Environment {
 	t.Helper()
 	dir := w.Write(t)
 	file, err := taskfile.Load(filepath.Join(dir, "tasks.json"))
@@ -23,15 +23,15 @@ func ground(t testing.TB, w *worldtest.World) *Ground {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := Prepare(t.Context(), file, dir, tasks, linkfeature.Settings{DMax: 5})
+	environments, err := Prepare(t.Context(), file, dir, tasks, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return grounds[tasks[0]]
+	return environments[tasks[0]]
 }
 
 // try makes a crawl that must not fail.
-func try(t testing.TB, g *Ground, ranker string, draw int, seed uint64) *Crawl {
+func try(t testing.TB, g *Environment, ranker string, draw int, seed uint64) *Crawl {
 	t.Helper()
 	c, err := g.Try(t.Context(), ranker, draw, seed, &schemas.Learning{DMax: 5})
 	if err != nil {
@@ -41,7 +41,7 @@ func try(t testing.TB, g *Ground, ranker string, draw int, seed uint64) *Crawl {
 }
 
 // found is the verdict on a page in scope.
-func (g *Ground) found(u string) *schemas.LinkFound {
+func (g *Environment) found(u string) *schemas.LinkFound {
 	rec, err := g.Verdict(context.Background(), u)
 	if err != nil {
 		panic(err)

@@ -73,7 +73,7 @@ func (s *session) harvest1999() {
 	for _, r := range []string{unfocused, soft, hard} {
 		at := func(share float64, label bool) map[string][]float64 {
 			return w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 {
-				curve := w.Grounds[k.task].Curve(c)
+				curve := w.Environments[k.task].Curve(c)
 				n := int(share * float64(curve.Budget()))
 				if label {
 					return curve.LabelRate(n)
@@ -86,7 +86,7 @@ func (s *session) harvest1999() {
 		quarters[r], tails[r] = at(.25, false), w.byTask(asItIs, r, tail)
 		early[r], rate[r], last[r] = overTasks(quarters[r]), overTasks(at(1, false)), overTasks(tails[r])
 		t.row(r, num(early[r]), num(rate[r]), num(last[r]), num(overTasks(at(.25, true))), num(overTasks(at(1, true))), percent(spentBy[r]))
-		curves = append(curves, w.course(asItIs, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Rate(n) }))
+		curves = append(curves, w.curveOf(asItIs, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Rate(n) }))
 	}
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{budgetChart("Harvest rate by the critic", "mean R of the pages so far", 1, lines([]string{unfocused, soft, hard}, curves...))}}
 	p.Found = fmt.Sprintf("of the first quarter's pages unfocused keeps %s relevant, soft focus %s, hard focus %s (by the critic; an early end is filled with zeros); of the last hundred pages %s, %s and %s.",
@@ -101,12 +101,12 @@ func (s *session) harvest1999() {
 // recallOf returns the share of all targets that a ranker's crawls find.
 func (w *World) recallOf(ranker string) float64 {
 	return overTasks(w.byTask(asItIs, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
-		return w.Grounds[k.task].Curve(c).Recall(int(k.task.Budget))
+		return w.Environments[k.task].Curve(c).Recall(int(k.task.Budget))
 	}))
 }
 
 // pages returns the number of pages that crawls of a task can fetch.
-func (w *World) pages(t *taskfile.Task) int { return w.Grounds[t].Pages() }
+func (w *World) pages(t *taskfile.Task) int { return w.Environments[t].Pages() }
 
 // budgets returns the range of the tasks' budgets.
 func budgets(w *World) string {
@@ -264,7 +264,7 @@ func mean(x []float64) float64 {
 // authorities returns the top authorities of a crawl with their distances from its seeds, through pages of the crawl, and
 // the number of links that counted. Sites are hosts.
 func (s *session) authorities(k crawlKey) (map[string]int, int, error) {
-	g, c := s.w.Grounds[k.task], s.w.made[k]
+	g, c := s.w.Environments[k.task], s.w.made[k]
 	number, sites := make(map[string]uint32, len(c.Steps)), make(map[string]uint32)
 	var pages []distill.Page
 	for _, step := range c.Steps {

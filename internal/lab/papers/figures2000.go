@@ -59,21 +59,21 @@ func (s *session) targets2000(rankers []string) {
 		row := []string{r}
 		for _, share := range []float64{.25, .5, 1} {
 			row = append(row, num(overTasks(w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 {
-				return float64(w.Grounds[k.task].Curve(c).Found(int(share * float64(k.task.Budget))))
+				return float64(w.Environments[k.task].Curve(c).Found(int(share * float64(k.task.Budget))))
 			}))))
 		}
-		found[r] = w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Grounds[k.task].Curve(c).AUC() })
+		found[r] = w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Environments[k.task].Curve(c).AUC() })
 		t.row(append(row, num(overTasks(found[r])))...)
-		curves = append(curves, w.course(layers34, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
+		curves = append(curves, w.curveOf(layers34, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
 	}
 	at := func(r string) float64 {
 		return overTasks(w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 {
-			return float64(w.Grounds[k.task].Curve(c).Found(int(k.task.Budget)))
+			return float64(w.Environments[k.task].Curve(c).Found(int(k.task.Budget)))
 		}))
 	}
 	recall := func(r string) map[string][]float64 {
 		return w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 {
-			return w.Grounds[k.task].Curve(c).Recall(int(k.task.Budget))
+			return w.Environments[k.task].Curve(c).Recall(int(k.task.Budget))
 		})
 	}
 	more, breadth := at(contextGraph)/at(focused2000)-1, at(focused2000)/at(unfocused)-1
@@ -86,7 +86,7 @@ func (s *session) targets2000(rankers []string) {
 	}
 	p.Found = fmt.Sprintf("ordering pages, with the whole budget context graph finds %+.0f %% more targets than focused-2000, which finds %+.0f %% more than breadth first; in AUC context graph − focused-2000 is %+.3f.", 100*more, 100*breadth, overTasks(ahead))
 	p.Why = fmt.Sprintf("Context graphs can only help where layers can be told apart: of the starts %s, and the layers' models learn from %s targets of other sites. A budget is a quarter of all pages, of which breadth first finds %s of the targets anyway.",
-		s.starts(), s.lessons(), percent(overTasks(recall(unfocused))))
+		s.starts(), s.samples(), percent(overTasks(recall(unfocused))))
 	s.add("2000", "Figs 4 and 7", p)
 }
 
@@ -117,11 +117,11 @@ func (s *session) starts() string {
 	return fmt.Sprintf("those of %d of %d tasks lie nearer than three links, down to %d", tasks, len(s.w.Tasks), fewest)
 }
 
-// lessons describes how many targets there are to learn from, in the mean.
-func (s *session) lessons() string {
+// samples describes how many targets there are to learn from, in the mean.
+func (s *session) samples() string {
 	var n []float64
 	for _, t := range s.w.Tasks {
-		n = append(n, float64(s.w.Grounds[t].Lessons()))
+		n = append(n, float64(s.w.Environments[t].Samples()))
 	}
 	return fmt.Sprintf("graphs around %.0f", mean(n))
 }
@@ -168,7 +168,7 @@ func (s *session) backlinks2000() {
 	}
 	w := s.w
 	auc := func(r string) map[string][]float64 {
-		return w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Grounds[k.task].Measure(c).RequestAUC })
+		return w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Environments[k.task].Measure(c).RequestAUC })
 	}
 	ahead := less(auc(r), auc(contextLinks), 1)
 	s.observe("2000", "Fig. 6", ahead)
@@ -178,7 +178,7 @@ func (s *session) backlinks2000() {
 	}
 	shown, curves := []string{contextLinks, r, "focused-2000", unfocused}, [][]float64(nil)
 	for _, name := range shown {
-		curves = append(curves, w.course(layers34, name, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
+		curves = append(curves, w.curveOf(layers34, name, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
 	}
 	drawn := budgetChart("Targets found with and without backlinks, by pages without queries", "share of all targets", 1, lines(shown, curves...))
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{drawn}, Found: fmt.Sprintf("in AUC over requests %s − %s is %+.3f.", r, contextLinks, overTasks(ahead))}

@@ -150,7 +150,9 @@ func (s *session) figure5() {
 	ends, rate := (counts[0]+counts[bins-1])/n, sum/n
 	extremes, rates := s.w.byTask(asItIs, soft, func(_ crawlKey, c *experiment.Crawl) float64 {
 		return shareOf(c, func(r float64) bool { return r < .1 || r >= .9 })
-	}), s.w.byTask(asItIs, soft, func(k crawlKey, c *experiment.Crawl) float64 { return s.w.Grounds[k.task].Curve(c).Rate(len(c.Steps)) })
+	}), s.w.byTask(asItIs, soft, func(k crawlKey, c *experiment.Crawl) float64 {
+		return s.w.Environments[k.task].Curve(c).Rate(len(c.Steps))
+	})
 	s.observe("2002", "Fig. 5", extremes, rates, rates)
 	p := Part{Tables: []Table{t}}
 	p.Found = fmt.Sprintf("%s of the pages of soft-focus crawls have R below .1 or from .9 on; the harvest rate is %s.", percent(ends), num(rate))
@@ -180,7 +182,7 @@ func bit(b bool) int {
 func (s *session) targetShare() float64 {
 	var shares []float64
 	for _, t := range s.w.Tasks {
-		g := s.w.Grounds[t]
+		g := s.w.Environments[t]
 		shares = append(shares, float64(g.Targets())/float64(g.Pages()))
 	}
 	return mean(shares)

@@ -64,7 +64,7 @@ func (s *session) precision2008(rankers []string) error {
 	for _, r := range rankers {
 		similar := make(map[crawlKey]*experiment.Similarity)
 		for _, k := range w.every(layer4, r) {
-			one, err := w.Grounds[k.task].Similarity(w.made[k])
+			one, err := w.Environments[k.task].Similarity(w.made[k])
 			if err != nil {
 				return err
 			}
@@ -75,12 +75,12 @@ func (s *session) precision2008(rankers []string) error {
 			row = append(row, num(overTasks(w.byTask(layer4, r, func(k crawlKey, _ *experiment.Crawl) float64 { return similar[k].Precision[i] }))))
 		}
 		near[r] = w.byTask(layer4, r, func(k crawlKey, _ *experiment.Crawl) float64 { return similar[k].Precision[gamma] })
-		label[r] = w.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Grounds[k.task].Curve(c).AUC() })
+		label[r] = w.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Environments[k.task].Curve(c).AUC() })
 		t.row(append(row, num(overTasks(w.byTask(layer4, r, func(k crawlKey, _ *experiment.Crawl) float64 { return similar[k].Sigma }))),
 			num(overTasks(w.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 {
-				return w.Grounds[k.task].Curve(c).LabelRate(int(k.task.Budget))
+				return w.Environments[k.task].Curve(c).LabelRate(int(k.task.Budget))
 			}))), num(overTasks(label[r])))...)
-		curves = append(curves, w.course(layer4, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
+		curves = append(curves, w.curveOf(layer4, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
 	}
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{budgetChart("Targets found from four links away", "share of all targets", 1, lines(rankers, curves...))}}
 	marginal, viterbi := memm+"marginal", memm+"viterbi"
@@ -130,7 +130,7 @@ func count(byTask map[string][]float64) (above, below int) {
 // some returns the world with so many of its tasks, evenly spread.
 func (w *World) some(n int) *World {
 	n = min(n, len(w.Tasks))
-	few := &World{Name: w.Name, Grounds: w.Grounds, Draws: w.Draws}
+	few := &World{Name: w.Name, Environments: w.Environments, Draws: w.Draws}
 	for i := range n {
 		few.Tasks = append(few.Tasks, w.Tasks[i*len(w.Tasks)/n])
 	}
@@ -155,7 +155,7 @@ func (s *session) subsets2008(all string) error {
 	for _, r := range append([]string{all}, subsets...) {
 		precision := make(map[crawlKey]float64)
 		for _, k := range few.every(layer4, r) {
-			one, err := few.Grounds[k.task].Similarity(few.made[k])
+			one, err := few.Environments[k.task].Similarity(few.made[k])
 			if err != nil {
 				return err
 			}
@@ -165,8 +165,8 @@ func (s *session) subsets2008(all string) error {
 		d := less(near[all], near[r], 1)
 		over, under := count(d)
 		t.row(r, num(overTasks(near[r])), num(overTasks(few.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 {
-			return few.Grounds[k.task].Curve(c).LabelRate(int(k.task.Budget))
-		}))), num(overTasks(few.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 { return few.Grounds[k.task].Curve(c).AUC() }))), fmt.Sprint(over), fmt.Sprint(under))
+			return few.Environments[k.task].Curve(c).LabelRate(int(k.task.Budget))
+		}))), num(overTasks(few.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 { return few.Environments[k.task].Curve(c).AUC() }))), fmt.Sprint(over), fmt.Sprint(under))
 		if r == all {
 			continue
 		}

@@ -42,7 +42,7 @@ func (s *session) crawls2002() error {
 
 // transfers reports whether a model of another site, or another synthetic web, is available.
 func (s *session) transfers() bool {
-	return s.w.Prior != nil || !s.w.Synthetic && s.w.Grounds[s.w.Tasks[0]].Refuses(transferred, nil) == nil
+	return s.w.Prior != nil || !s.w.Synthetic && s.w.Environments[s.w.Tasks[0]].Refuses(transferred, nil) == nil
 }
 
 func (s *session) figure10() {
@@ -71,11 +71,11 @@ func (s *session) figure10() {
 			cuts[r], cutBy[r] = [2]float64{overTasks(early), overTasks(late)}, [2]map[string][]float64{early, late}
 			at := func(of func(*measure.Curve, int) float64, share float64) float64 {
 				return overTasks(w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 {
-					return of(w.Grounds[k.task].Curve(c), int(share*float64(k.task.Budget)))
+					return of(w.Environments[k.task].Curve(c), int(share*float64(k.task.Budget)))
 				}))
 			}
 			t.row(r, num(at((*measure.Curve).LossRate, .25)), num(at((*measure.Curve).LossRate, 1)), percent(cuts[r][0]), percent(cuts[r][1]), num(at((*measure.Curve).LabelRate, .25)), percent(s.w.shared(r)))
-			curves = append(curves, w.course(asItIs, r, lossRate))
+			curves = append(curves, w.curveOf(asItIs, r, lossRate))
 		}
 		p.Tables = append(p.Tables, t)
 		if len(p.Charts) == 0 {
@@ -141,8 +141,8 @@ func (s *session) figure12() {
 	// Loss as a share of the baseline's whole loss.
 	at := func(how how, ranker string, share float64) map[string][]float64 {
 		return w.byTask(how, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
-			base := w.Grounds[k.task].Curve(w.made[crawlKey{k.task, k.draw, soft, asItIs}])
-			return w.Grounds[k.task].Curve(c).Loss(int(share*float64(k.task.Budget))) / math.Max(1e-9, base.Loss(base.Budget()))
+			base := w.Environments[k.task].Curve(w.made[crawlKey{k.task, k.draw, soft, asItIs}])
+			return w.Environments[k.task].Curve(c).Loss(int(share*float64(k.task.Budget))) / math.Max(1e-9, base.Loss(base.Budget()))
 		})
 	}
 	below := true
@@ -229,7 +229,7 @@ func (s *session) figure13() error {
 	p := Part{
 		Tables: []Table{t, rates},
 		Charts: []chart.Chart{budgetChart("Loss rate when the apprentice takes over at 25 %", "share of pages off topic", 1,
-			lines([]string{soft, "apprentice from 25 %"}, w.course(asItIs, soft, lossRate), w.course(switched, online, lossRate)))},
+			lines([]string{soft, "apprentice from 25 %"}, w.curveOf(asItIs, soft, lossRate), w.curveOf(switched, online, lossRate)))},
 	}
 	p.Found = fmt.Sprintf("of the frontier the baseline expects a mean R of %s, the apprentice %s; it is %s. The mean error is %s for the baseline and %s for the apprentice. In the quarter after the change the loss rate is %s, that of a baseline that goes on %s.",
 		num(stat.Mean(b, nil)), num(stat.Mean(a, nil)), num(stat.Mean(r, nil)), num(stat.Mean(missB, nil)), num(stat.Mean(missA, nil)), num(after), num(rest))
@@ -245,7 +245,7 @@ func (s *session) rates() (before, after, rest map[string][]float64) {
 	w := s.w
 	window := func(how how, ranker string, from, to float64) map[string][]float64 {
 		return w.byTask(how, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
-			curve, budget := w.Grounds[k.task].Curve(c), float64(k.task.Budget)
+			curve, budget := w.Environments[k.task].Curve(c), float64(k.task.Budget)
 			m, n := int(from*budget), int(to*budget)
 			lost, counted := curve.Loss(n)-curve.Loss(m), curve.Counted(n)-curve.Counted(m)
 			return lost / math.Max(1, float64(counted))
@@ -274,7 +274,7 @@ type prospect struct{ baseline, apprentice, truth float64 }
 // frontier returns that of a soft-focus crawl after a quarter of its budget, with the predictions of the baseline and of an
 // apprentice trained on the crawl so far for each page, and its relevance.
 func (s *session) frontier(k crawlKey) ([]prospect, error) {
-	g, c := s.w.Grounds[k.task], s.w.made[k]
+	g, c := s.w.Environments[k.task], s.w.made[k]
 	n := min(len(c.Steps), int(k.task.Budget/4))
 	visited := make(map[string]bool, n)
 	for _, step := range c.Steps[:n] {

@@ -32,7 +32,7 @@ func tiny(t testing.TB, seed uint64) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := experiment.Prepare(t.Context(), file, dir, tasks, linkfeature.Settings{DMax: Reach})
+	environments, err := experiment.Prepare(t.Context(), file, dir, tasks, linkfeature.Settings{DMax: Reach})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func tiny(t testing.TB, seed uint64) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &World{Name: "webkb, tiny", Tasks: tasks, Grounds: grounds, Leaves: leaves, Draws: []int{0, 1}, MEMM: 1, Origin: "a test"}
+	return &World{Name: "webkb, tiny", Tasks: tasks, Environments: environments, Leaves: leaves, Draws: []int{0, 1}, MEMM: 1, Origin: "a test"}
 }
 
 // page is the report as it is written, and its figures by name.
@@ -148,7 +148,7 @@ func TestVerdictsFollowFromTheInterval(t *testing.T) {
 // TestCrawlsBeginFarAway: the seeds are as far from a target as reported.
 func TestCrawlsBeginFarAway(t *testing.T) {
 	w := tiny(t, 63)
-	g := w.Grounds[w.Tasks[0]]
+	g := w.Environments[w.Tasks[0]]
 	distances, err := g.Distances()
 	if err != nil {
 		t.Fatal(err)

@@ -25,11 +25,11 @@ func TestWebsGainIsTheCommittedOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grounds, err := experiment.Prepare(t.Context(), file, filepath.Dir(path), tasks, linkfeature.Settings{DMax: Reach})
+	environments, err := experiment.Prepare(t.Context(), file, filepath.Dir(path), tasks, linkfeature.Settings{DMax: Reach})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &World{Name: "webkb-uni", Tasks: tasks, Grounds: grounds, Draws: []int{10}}
+	w := &World{Name: "webkb-uni", Tasks: tasks, Environments: environments, Draws: []int{10}}
 	if err := w.crawls(t.Context(), w.every(kept, soft)); err != nil {
 		t.Fatal(err)
 	}

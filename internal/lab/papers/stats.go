@@ -32,8 +32,8 @@ func less(a, b map[string][]float64, factor float64) map[string][]float64 {
 	return out
 }
 
-// course returns the mean of of over tasks and draws at each percent of the budget.
-func (w *World) course(how how, ranker string, of func(k crawlKey, curve *measure.Curve, n int) float64) []float64 {
+// curveOf returns the mean of of over tasks and draws at each percent of the budget.
+func (w *World) curveOf(how how, ranker string, of func(k crawlKey, curve *measure.Curve, n int) float64) []float64 {
 	var points [101]float64
 	crawls := 0
 	for _, k := range w.every(how, ranker) {
@@ -42,7 +42,7 @@ func (w *World) course(how how, ranker string, of func(k crawlKey, curve *measur
 			continue
 		}
 		crawls++
-		curve := w.Grounds[k.task].Curve(c)
+		curve := w.Environments[k.task].Curve(c)
 		for p := range points {
 			points[p] += of(k, curve, curve.Budget()*p/100)
 		}
@@ -78,7 +78,7 @@ func (w *World) lossCut(how how, ranker string, share float64) map[string][]floa
 	return w.byTask(how, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
 		base := w.made[crawlKey{k.task, k.draw, experiment.Baseline, asItIs}]
 		n := int(share * float64(k.task.Budget))
-		g := w.Grounds[k.task]
+		g := w.Environments[k.task]
 		cut, _ := harvest.LossCut(g.Curve(c).Loss(n), g.Curve(base).Loss(n))
 		return cut
 	})

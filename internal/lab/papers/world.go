@@ -15,22 +15,22 @@ import (
 	"forager/schemas"
 )
 
-// Reach is the largest DOM offset that grounds must be prepared for.
+// Reach is the largest DOM offset that environments must be prepared for.
 const Reach = 8
 
 // World is a set of tasks of one kind.
 type World struct {
-	Name      string
-	Synthetic bool
-	Tasks     []*taskfile.Task
-	Grounds   map[*taskfile.Task]*experiment.Ground
+	Name         string
+	Synthetic    bool
+	Tasks        []*taskfile.Task
+	Environments map[*taskfile.Task]*experiment.Environment
 	// Draws of seeds, at least two.
 	Draws []int
 	// Prior is the model trained on another synthetic web (protocol T), nil if package experiment trains one on other
 	// sites.
 	Prior []byte
-	// Leaves are the tasks' grounds with leaves numbered as in the paper of 2002 (schemas.LEAF_MODE_PAPER); nil = none.
-	Leaves map[*taskfile.Task]*experiment.Ground
+	// Leaves are the tasks' environments with leaves numbered as in the paper of 2002 (schemas.LEAF_MODE_PAPER); nil = none.
+	Leaves map[*taskfile.Task]*experiment.Environment
 	// MEMM is the number of tasks with MEMMs, as each is trained for a task (2008).
 	MEMM int
 	// Origin identifies what the numbers depend on: files with their digests, or settings.
@@ -98,7 +98,7 @@ func (w *World) crawls(ctx context.Context, keys []crawlKey) error {
 const transferred = "apprentice-transferred"
 
 func (w *World) crawl(ctx context.Context, k crawlKey) (*experiment.Crawl, error) {
-	g, ranker, prior := w.Grounds[k.task], k.ranker, []byte(nil)
+	g, ranker, prior := w.Environments[k.task], k.ranker, []byte(nil)
 	if k.how == paperLeaves {
 		g = w.Leaves[k.task]
 	}
@@ -154,7 +154,7 @@ const starts = 5
 // they are fewer than starts, nearer ones are added, one layer after another.
 func (w *World) far(t *taskfile.Task, draw, least, most int) (seeds []string, nearest int, err error) {
 	byLayer := make(map[int][]string)
-	distances, err := w.Grounds[t].Distances()
+	distances, err := w.Environments[t].Distances()
 	if err != nil {
 		return nil, 0, err
 	}

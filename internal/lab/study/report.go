@@ -52,7 +52,7 @@ type Curve struct {
 	Again   *float64 `json:"again"`
 }
 
-func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.Result, grounds map[*taskfile.Task]*experiment.Ground) (*Report, error) {
+func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.Result, environments map[*taskfile.Task]*experiment.Environment) (*Report, error) {
 	rep := &Report{Origin: *o, Draws: p.Draws, Runs: len(results)}
 	var tasks []*taskfile.Task
 	for _, j := range jobs {
@@ -67,7 +67,7 @@ func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.R
 	}
 	rep.Comparisons = sum.Comparisons
 	for _, g := range sum.Groups {
-		rep.Groups = append(rep.Groups, Group{Group: g, Curves: curves(&g, jobs, results, grounds)})
+		rep.Groups = append(rep.Groups, Group{Group: g, Curves: curves(&g, jobs, results, environments)})
 	}
 	base := make(map[place]*experiment.Result)
 	for i, j := range jobs {
@@ -76,7 +76,7 @@ func newReport(p *Plan, o *Origin, jobs []experiment.Job, results []experiment.R
 		}
 	}
 	for i, j := range jobs {
-		row := rowOf(o, j, &results[i], grounds[j.Task])
+		row := rowOf(o, j, &results[i], environments[j.Task])
 		row.addLossCut(&results[i], base[place{j.Task, j.Draw, j.Variant.Critic}])
 		rep.rows = append(rep.rows, row)
 	}
@@ -104,7 +104,7 @@ func (r *Report) Print(w io.Writer) {
 }
 
 // curves returns those of each variant of a group.
-func curves(g *tables.Group, jobs []experiment.Job, results []experiment.Result, grounds map[*taskfile.Task]*experiment.Ground) []Curve {
+func curves(g *tables.Group, jobs []experiment.Job, results []experiment.Result, environments map[*taskfile.Task]*experiment.Environment) []Curve {
 	byVariant := make(map[string]*courses)
 	for i, j := range jobs {
 		if j.Task.Group() != g.Name {
@@ -115,7 +115,7 @@ func curves(g *tables.Group, jobs []experiment.Job, results []experiment.Result,
 			v = &courses{pages: make(map[place]map[uint32]bool), scope: make(map[*taskfile.Task]int)}
 			byVariant[j.Variant.Name] = v
 		}
-		v.add(j, &results[i], grounds[j.Task])
+		v.add(j, &results[i], environments[j.Task])
 	}
 	var all []Curve
 	for _, line := range g.Rankers {
@@ -139,7 +139,7 @@ type courses struct {
 	scope        map[*taskfile.Task]int // pages in scope
 }
 
-func (c *courses) add(j experiment.Job, r *experiment.Result, g *experiment.Ground) {
+func (c *courses) add(j experiment.Job, r *experiment.Result, g *experiment.Environment) {
 	recall := make([]float64, len(r.Course.Found))
 	for k, found := range r.Course.Found {
 		recall[k] = float64(found) / float64(g.Targets())
@@ -205,7 +205,7 @@ func means(courses [][]float64) []float64 {
 	return out
 }
 
-func rowOf(o *Origin, j experiment.Job, r *experiment.Result, g *experiment.Ground) Row {
+func rowOf(o *Origin, j experiment.Job, r *experiment.Result, g *experiment.Environment) Row {
 	name := j.Variant.CriticOf(j.Task)
 	row := Row{
 		Study: o.Study, Task: r.Task, Draw: int32(r.Draw), Variant: r.Variant, Ranker: r.Ranker,

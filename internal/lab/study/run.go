@@ -48,17 +48,17 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	if load == nil {
 		load = experiment.LoadWeb
 	}
-	grounds, err := experiment.PrepareFrom(ctx, load, file, folder, tasks, linkfeature.Settings{DMax: p.DMax}, experiment.Parsing{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT, Blank: p.Blank})
+	environments, err := experiment.PrepareFrom(ctx, load, file, folder, tasks, linkfeature.Settings{DMax: p.DMax}, experiment.Parsing{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT, Blank: p.Blank})
 	if err != nil {
 		return nil, err
 	}
-	if tasks, err = p.started(tasks, grounds); err != nil {
+	if tasks, err = p.started(tasks, environments); err != nil {
 		return nil, err
 	}
-	if err := finishes(p, tasks, grounds); err != nil {
+	if err := finishes(p, tasks, environments); err != nil {
 		return nil, err
 	}
-	origin, err := originOf(ctx, p, folder, tasks, grounds)
+	origin, err := originOf(ctx, p, folder, tasks, environments)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	}
 	defer func() { _ = log.Close() }()
 	b := &experiment.Bench{
-		Tasks: tasks, Draws: p.Draws, Variants: p.Variants, RandomRuns: p.RandomRuns, Grounds: grounds, Known: log.Known,
+		Tasks: tasks, Draws: p.Draws, Variants: p.Variants, RandomRuns: p.RandomRuns, Environments: environments, Known: log.Known,
 		Done: func(j experiment.Job, r *experiment.Result, spent time.Duration, done, all int) error {
 			progress.Ran(r, spent, done, all)
 			return log.Add(j.Variant, r)
@@ -93,7 +93,7 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 	if len(jobs) == 0 {
 		return nil, fmt.Errorf("of every task a run failed, such as: %s", failed[0])
 	}
-	rep, err := newReport(p, origin, jobs, results, grounds)
+	rep, err := newReport(p, origin, jobs, results, environments)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func Run(ctx context.Context, p *Plan, path string, progress Progress) (*Report,
 
 // started returns each task once for each of the plan's ways to choose seeds: "web:task" with another way is "web@way:task", which makes it one
 // of another group.
-func (p *Plan) started(tasks []*taskfile.Task, grounds map[*taskfile.Task]*experiment.Ground) ([]*taskfile.Task, error) {
+func (p *Plan) started(tasks []*taskfile.Task, environments map[*taskfile.Task]*experiment.Environment) ([]*taskfile.Task, error) {
 	var all []*taskfile.Task
 	for _, way := range append(p.Starts, experiment.StartsGiven)[:max(1, len(p.Starts))] {
 		for _, t := range tasks {
@@ -116,7 +116,7 @@ func (p *Plan) started(tasks []*taskfile.Task, grounds map[*taskfile.Task]*exper
 			other.Name = t.Group() + "@" + way + strings.TrimPrefix(t.Name, t.Group())
 			other.Seeds = slices.Clone(t.Seeds)
 			for _, d := range p.Draws {
-				seeds, err := experiment.Start(grounds[t], way, d)
+				seeds, err := experiment.Start(environments[t], way, d)
 				if err != nil {
 					return nil, err
 				}
@@ -124,7 +124,7 @@ func (p *Plan) started(tasks []*taskfile.Task, grounds map[*taskfile.Task]*exper
 				other.Seeds[d] = seeds
 			}
 			var err error
-			if grounds[&other], err = experiment.For(grounds[t], &other); err != nil {
+			if environments[&other], err = experiment.For(environments[t], &other); err != nil {
 				return nil, err
 			}
 			all = append(all, &other)
@@ -134,10 +134,10 @@ func (p *Plan) started(tasks []*taskfile.Task, grounds map[*taskfile.Task]*exper
 }
 
 // finishes checks for tasks on which no crawl can show anything.
-func finishes(p *Plan, tasks []*taskfile.Task, grounds map[*taskfile.Task]*experiment.Ground) error {
+func finishes(p *Plan, tasks []*taskfile.Task, environments map[*taskfile.Task]*experiment.Environment) error {
 	var errs []error
 	for _, t := range tasks {
-		if grounds[t].Targets() == 0 {
+		if environments[t].Targets() == 0 {
 			errs = append(errs, fmt.Errorf("task %s: no page of its web is a target (%s)", t.Name, t.TargetLabel))
 		}
 		for _, d := range p.Draws {
@@ -145,7 +145,7 @@ func finishes(p *Plan, tasks []*taskfile.Task, grounds map[*taskfile.Task]*exper
 				errs = append(errs, fmt.Errorf("task %s has %d draws, no draw %d", t.Name, len(t.Seeds), d))
 				break
 			}
-			if seed := grounds[t].Lost(d); seed != "" {
+			if seed := environments[t].Lost(d); seed != "" {
 				errs = append(errs, fmt.Errorf("task %s, draw %d: seed %s is no page of the web", t.Name, d, seed))
 			}
 		}
@@ -153,7 +153,7 @@ func finishes(p *Plan, tasks []*taskfile.Task, grounds map[*taskfile.Task]*exper
 	return errors.Join(errs...)
 }
 
-func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Task, grounds map[*taskfile.Task]*experiment.Ground) (*Origin, error) {
+func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Task, environments map[*taskfile.Task]*experiment.Environment) (*Origin, error) {
 	o := &Origin{Version: logVersion, Study: p.Name, Blank: p.Blank, Services: p.Services, Webs: make(map[string]string), Critics: make(map[string]string)}
 	program, err := os.Executable()
 	if err != nil {
@@ -176,7 +176,7 @@ func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Tas
 			if o.Critics[v.CriticOf(t)] != "" {
 				continue
 			}
-			g, err := grounds[t].Under(ctx, v.Critic)
+			g, err := environments[t].Under(ctx, v.Critic)
 			if err != nil {
 				return nil, fmt.Errorf("task %s: %w", t.Name, err)
 			}

@@ -30,7 +30,7 @@ func bench(t testing.TB, tasks []string, draws int) []Group {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	grounds, err := experiment.Prepare(t.Context(), file, folder, selected, linkfeature.Settings{DMax: 5})
+	environments, err := experiment.Prepare(t.Context(), file, folder, selected, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func bench(t testing.TB, tasks []string, draws int) []Group {
 		variants = append(variants, experiment.Variant{Name: r, Ranker: r, Learning: &schemas.Learning{DMax: 5, Pairs: schemas.Pairs_PAIRS_BOTH}})
 	}
 	b := &experiment.Bench{
-		Tasks: selected, RandomRuns: 3, Grounds: grounds,
+		Tasks: selected, RandomRuns: 3, Environments: environments,
 		Variants: variants,
 	}
 	for d := range draws {

@@ -175,14 +175,14 @@ func boolean(b bool) int {
 // top returns the probability of each page to be in the best quarter, with ties broken at random.
 func top(ranks []float64) []float64 {
 	k := float64(len(ranks) / 4)
-	alike := make(map[float64]float64)
+	agreeing := make(map[float64]float64)
 	for _, r := range ranks {
-		alike[r]++
+		agreeing[r]++
 	}
 	out := make([]float64, len(ranks))
 	for i, r := range ranks {
-		first := r - (alike[r]-1)/2 // the best rank of the tied pages
-		out[i] = min(1, max(0, (k-first+1)/alike[r]))
+		first := r - (agreeing[r]-1)/2 // the best rank of the tied pages
+		out[i] = min(1, max(0, (k-first+1)/agreeing[r]))
 	}
 	return out
 }

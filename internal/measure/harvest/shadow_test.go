@@ -40,16 +40,16 @@ func (a Order) before(b Order) bool {
 func topByLots(block []Placed, of func(Placed) Order, k int) float64 {
 	var sum float64
 	for _, p := range block {
-		above, alike := 0, 0
+		above, agreeing := 0, 0
 		for _, q := range block {
 			if of(q).before(of(p)) {
 				above++
 			} else if !of(p).before(of(q)) {
-				alike++
+				agreeing++
 			}
 		}
-		seats := min(max(k-above, 0), alike)
-		sum += p.Relevance * float64(seats) / float64(alike)
+		seats := min(max(k-above, 0), agreeing)
+		sum += p.Relevance * float64(seats) / float64(agreeing)
 	}
 	return sum / float64(k)
 }

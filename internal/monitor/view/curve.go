@@ -28,7 +28,7 @@ func Ask(ctx context.Context) context.Context { return analytics.Bounded(ctx, as
 
 // Curve returns the harvest of a crawl over its delivered pages, at most some 300 points.
 func (s *Source) Curve(ctx context.Context, crawl string) ([]Point, error) {
-	all, err := s.DB.Standings(Ask(ctx), crawl)
+	all, err := s.DB.CrawlPoints(Ask(ctx), crawl)
 	if err != nil {
 		return nil, err
 	}
@@ -45,14 +45,14 @@ func (s *Source) Curve(ctx context.Context, crawl string) ([]Point, error) {
 }
 
 // lately returns the mean R of the last n pages before a state; between two states R is taken to be constant.
-func lately(all []analytics.Standing, i int, n uint64) float64 {
+func lately(all []analytics.CrawlPoint, i int, n uint64) float64 {
 	at := all[i]
 	if at.Pages <= n {
 		return at.Relevance / float64(at.Pages)
 	}
 	from := at.Pages - n
 	k := sort.Search(i, func(k int) bool { return all[k].Pages >= from })
-	var before analytics.Standing
+	var before analytics.CrawlPoint
 	if k > 0 {
 		before = all[k-1]
 	}

@@ -28,11 +28,11 @@ func TestLately(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		relevance := rapid.SliceOfN(rapid.Float64Range(0, 1), 1, 300).Draw(t, "relevance")
 		n := rapid.Uint64Range(1, 350).Draw(t, "n")
-		var all []analytics.Standing
+		var all []analytics.CrawlPoint
 		sum := 0.0
 		for i, r := range relevance {
 			sum += r
-			all = append(all, analytics.Standing{Pages: uint64(i + 1), Relevance: sum})
+			all = append(all, analytics.CrawlPoint{Pages: uint64(i + 1), Relevance: sum})
 		}
 		last := relevance[max(0, len(relevance)-int(n)):]
 		want := 0.0

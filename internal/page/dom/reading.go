@@ -183,7 +183,7 @@ func (r *reading) meta(e element) {
 	} else if pragma, _ := e.attribute("http-equiv"); hasContent && strings.EqualFold(pragma, "content-type") {
 		r.declare(metaCharset(content))
 	} else if hasContent && strings.EqualFold(pragma, "content-language") && r.page.Language == "" {
-		r.speak(content)
+		r.setLanguage(content)
 	}
 	name, ok := e.attribute("name")
 	if !ok || !hasContent {
@@ -258,11 +258,11 @@ func (r *reading) title(s string) {
 // language handles the lang of <html>.
 func (r *reading) language(e element) {
 	lang, _ := e.attribute("lang")
-	r.speak(lang)
+	r.setLanguage(lang)
 }
 
-// speak sets the language by a language tag: "en-GB" is en.
-func (r *reading) speak(lang string) {
+// setLanguage sets the language by a language tag: "en-GB" is en.
+func (r *reading) setLanguage(lang string) {
 	lang = strings.ToLower(strings.TrimSpace(lang))
 	if i := strings.IndexAny(lang, "-_"); i >= 0 {
 		lang = lang[:i]

@@ -100,10 +100,10 @@ func TestShortTexts(t *testing.T) {
 
 // TestInWords tests every byte at every position among others.
 func TestInWords(t *testing.T) {
-	for _, beside := range []byte{0, ' ', 'A', 'z', '_', 0x7F, 0x80, 0xFF} {
+	for _, neighbour := range []byte{0, ' ', 'A', 'z', '_', 0x7F, 0x80, 0xFF} {
 		for b := range 256 {
 			for at := range stride {
-				text := bytes.Repeat([]byte{beside}, stride)
+				text := bytes.Repeat([]byte{neighbour}, stride)
 				text[at] = byte(b)
 				low, in := inWords(eight(string(text)))
 				for i, c := range text {

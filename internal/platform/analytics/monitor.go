@@ -7,8 +7,8 @@ import (
 
 // The results of this file are what the monitor shows; their fields have the names of its API.
 
-// Standing is the state of a crawl at a number of delivered pages.
-type Standing struct {
+// CrawlPoint is the state of a crawl at a number of delivered pages.
+type CrawlPoint struct {
 	Pages uint64 `json:"pages"`
 	// Relevance is the sum of R over these pages.
 	Relevance float64 `json:"relevance"`
@@ -16,13 +16,13 @@ type Standing struct {
 	Queued    uint64  `json:"queued"`
 }
 
-// Standings returns some 1,000 states of a crawl, in their order, from the statuses that were loaded: all of the last 2,000 pages.
-func (d *DB) Standings(ctx context.Context, crawl string) ([]Standing, error) {
+// CrawlPoints returns some 1,000 states of a crawl, in their order, from the statuses that were loaded: all of the last 2,000 pages.
+func (d *DB) CrawlPoints(ctx context.Context, crawl string) ([]CrawlPoint, error) {
 	return collect(ctx, d, `WITH (SELECT greatest(max(pages), 1) FROM standings WHERE crawl = {crawl:String}) AS last
 		SELECT max(pages) AS n, argMax(relevance, pages), argMax(requests, pages), argMax(queued, pages) FROM standings
 		WHERE crawl = {crawl:String} AND pages > 0 GROUP BY if(pages + 2000 > last, pages, intDiv(pages * 1000, greatest(assumeNotNull(last), 1))) ORDER BY n`,
-		Params{"crawl": crawl}, func(row []any) Standing {
-			return Standing{row[0].(uint64), row[1].(float64), row[2].(uint64), row[3].(uint64)}
+		Params{"crawl": crawl}, func(row []any) CrawlPoint {
+			return CrawlPoint{row[0].(uint64), row[1].(float64), row[2].(uint64), row[3].(uint64)}
 		})
 }
 

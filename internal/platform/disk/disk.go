@@ -93,9 +93,9 @@ func NewWatch(folders func() []string, limit uint64, free func(dir string) (uint
 	return &Watch{folders: folders, limit: limit, free: free, changed: changed}
 }
 
-// Look returns the state of the disk, at most a second old at the time now. A folder whose space
+// Check returns the state of the disk, at most a second old at the time now. A folder whose space
 // cannot be read counts as one that has enough.
-func (w *Watch) Look(now time.Time) State {
+func (w *Watch) Check(now time.Time) State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.limit == 0 || !w.looked.IsZero() && now.Sub(w.looked) < lookEvery && now.After(w.looked) {

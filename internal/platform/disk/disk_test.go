@@ -88,7 +88,7 @@ func TestWatch(t *testing.T) {
 		t.Helper()
 		r["b"] = free
 		now = now.Add(time.Second)
-		if got := w.Look(now); got.Low != low || got.Need != need || got.Free != free || got.Dir != "b" {
+		if got := w.Check(now); got.Low != low || got.Need != need || got.Free != free || got.Dir != "b" {
 			t.Errorf("%d free: %+v", free, got)
 		}
 	}
@@ -96,7 +96,7 @@ func TestWatch(t *testing.T) {
 	look(800, false, 800)
 	look(799, true, 800)
 	r["b"] = 1000
-	if got := w.Look(now.Add(999 * time.Millisecond)); got.Free != 799 {
+	if got := w.Check(now.Add(999 * time.Millisecond)); got.Free != 799 {
 		t.Errorf("looked again within a second: %+v", got)
 	}
 	look(800, true, 900)
@@ -111,7 +111,7 @@ func TestWatch(t *testing.T) {
 	}
 	// The clock goes back: look all the same.
 	r["b"] = 1
-	if got := w.Look(now.Add(-time.Hour)); !got.Low {
+	if got := w.Check(now.Add(-time.Hour)); !got.Low {
 		t.Errorf("%+v", got)
 	}
 	// A folder that cannot be read is not low, and is reported once.
@@ -119,7 +119,7 @@ func TestWatch(t *testing.T) {
 	delete(r, "b")
 	for range 3 {
 		now = now.Add(time.Minute)
-		if got := w.Look(now); got.Low || got.Dir != "a" {
+		if got := w.Check(now); got.Low || got.Dir != "a" {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -130,7 +130,7 @@ func TestWatch(t *testing.T) {
 
 func TestWatchWithoutLimit(t *testing.T) {
 	w := NewWatch(func() []string { t.Error("looked"); return nil }, 0, room{}.free, nil)
-	if got := w.Look(time.Now()); got.Low {
+	if got := w.Check(time.Now()); got.Low {
 		t.Errorf("%+v", got)
 	}
 }

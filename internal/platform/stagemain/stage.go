@@ -73,13 +73,13 @@ func Stateful(x stateful.Stage) Runner {
 // ByControls returns the logic of a stage with state that follows the control records of crawls. A partition makes a step when one has
 // changed, and tries a parked crawl again under a newer one. Records gather for linger while none of the crawls is awaited.
 func ByControls(x stateful.Stage, cache *controls.Cache, awaited func(*schemas.CrawlControl) bool, linger time.Duration) *Logic {
-	x.Rest = func(int) time.Duration {
-		if slices.ContainsFunc(cache.Crawls(), func(crawl string) bool { return awaited(cache.Look(crawl)) && !cache.Deleted(crawl) }) {
+	x.Linger = func(int) time.Duration {
+		if slices.ContainsFunc(cache.Crawls(), func(crawl string) bool { return awaited(cache.Get(crawl)) && !cache.Deleted(crawl) }) {
 			return 0
 		}
 		return linger
 	}
-	x.Revision = func(crawl string) uint64 { return cache.Look(crawl).GetRevision() }
+	x.Revision = func(crawl string) uint64 { return cache.Get(crawl).GetRevision() }
 	x.Notify = func(int) (<-chan struct{}, func()) { return cache.Subscribe() }
 	return &Logic{Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: KeyValue(cache.Take)}, Run: Stateful(x)}
 }

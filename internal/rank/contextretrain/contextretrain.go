@@ -108,7 +108,7 @@ func (p *Pages) Train(ctx context.Context, crawl string) (*pageguide.Guide, *pag
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &pageguide.Lessons{
+	l := &pageguide.Samples{
 		Targets:  targets(web),
 		Parents:  localgraph.Known(func(page uint32) []uint32 { return web.Parents[page] }),
 		Document: func(page uint32) (tfidf.Document, error) { return p.read(web.Numbers[page]) },

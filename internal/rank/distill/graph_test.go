@@ -188,7 +188,7 @@ func TestGraphRanksByMaps(t *testing.T) {
 			}
 			return g
 		}
-		g, beside := open("g1"), open("g2")
+		g, neighbour := open("g1"), open("g2")
 		var told []*schemas.LinkFound
 		for range rapid.IntRange(0, 40).Draw(t, "records") {
 			rec := drawRecord(t)
@@ -202,7 +202,7 @@ func TestGraphRanksByMaps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rapid.IntRange(0, 9).Draw(t, "beside") == 0 {
-				if err := beside.Note(rec, 7); err != nil {
+				if err := neighbour.Note(rec, 7); err != nil {
 					t.Fatal(err)
 				}
 			}

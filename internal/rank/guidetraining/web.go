@@ -210,8 +210,8 @@ func (w *Web) Parents(ctx context.Context) localgraph.Parents {
 }
 
 // Lessons returns the training data of a guide about targets.
-func (w *Web) Lessons(ctx context.Context, targets []uint32) *pageguide.Lessons {
-	l := &pageguide.Lessons{Targets: targets, Parents: w.Parents(ctx), Page: w.Page}
+func (w *Web) Samples(ctx context.Context, targets []uint32) *pageguide.Samples {
+	l := &pageguide.Samples{Targets: targets, Parents: w.Parents(ctx), Page: w.Page}
 	l.Children = func(g *localgraph.Graph) (func(uint32) []uint32, error) {
 		if w.edges != nil {
 			return w.edges.among(ctx, w, g)

@@ -109,7 +109,7 @@ func check(sequences []Sequence, s Settings) (steps int, err error) {
 // computed with it, as the minimiser needs both at nearly every point.
 type objective struct {
 	settings Settings
-	lessons  []*lesson
+	samples  []*sample
 	steps    float64
 	// The last evaluation.
 	at, grad []float64
@@ -117,8 +117,8 @@ type objective struct {
 	sums     []chunkSum
 }
 
-// lesson is one observation with the number of times that it was made on each transition.
-type lesson struct {
+// sample is one observation with the number of times that it was made on each transition.
+type sample struct {
 	seen *Observation
 	from []transitions
 }
@@ -142,27 +142,27 @@ type chunkSum struct {
 // newObjective groups sequences by their observations: walks over one graph repeat them.
 func newObjective(sequences []Sequence, s Settings, steps int) *objective {
 	o := &objective{settings: s, steps: float64(steps), grad: make([]float64, s.parameters())}
-	known := make(map[*Observation]*lesson)
+	known := make(map[*Observation]*sample)
 	for _, q := range sequences {
 		previous := s.start()
 		for t, seen := range q.Observations {
 			l := known[seen]
 			if l == nil {
-				l = &lesson{seen: seen}
+				l = &sample{seen: seen}
 				known[seen] = l
-				o.lessons = append(o.lessons, l)
+				o.samples = append(o.samples, l)
 			}
 			l.add(previous, q.States[t], s.States)
 			previous = q.States[t]
 		}
 	}
-	for range (len(o.lessons) + chunk - 1) / chunk {
+	for range (len(o.samples) + chunk - 1) / chunk {
 		o.sums = append(o.sums, chunkSum{grad: make([]float64, len(o.grad))})
 	}
 	return o
 }
 
-func (l *lesson) add(previous, next, states int) {
+func (l *sample) add(previous, next, states int) {
 	i := slices.IndexFunc(l.from, func(f transitions) bool { return f.previous == previous })
 	if i < 0 {
 		i = len(l.from)
@@ -201,8 +201,8 @@ func (o *objective) loss(weights []float64) float64 {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range o.sums {
 		g.Go(func() error {
-			lessons := o.lessons[i*chunk : min(len(o.lessons), (i+1)*chunk)]
-			o.settings.sum(&o.sums[i], lessons, weights)
+			samples := o.samples[i*chunk : min(len(o.samples), (i+1)*chunk)]
+			o.settings.sum(&o.sums[i], samples, weights)
 			return nil
 		})
 	}
@@ -218,11 +218,11 @@ func (o *objective) loss(weights []float64) float64 {
 
 // sum computes the sums of some observations. The part of an observation that does not depend on the previous state is computed
 // once for all of them.
-func (s Settings) sum(to *chunkSum, lessons []*lesson, weights []float64) {
+func (s Settings) sum(to *chunkSum, samples []*sample, weights []float64) {
 	to.loss = 0
 	clear(to.grad)
 	common, row, all := make([]float64, s.States), make([]float64, s.States), make([]float64, s.States)
-	for _, l := range lessons {
+	for _, l := range samples {
 		s.state(common, weights, l.seen)
 		clear(all)
 		for _, f := range l.from {

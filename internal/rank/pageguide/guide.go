@@ -92,12 +92,12 @@ func (g *Guide) Ranker() string {
 // Provenance returns the description of the training data that Settings had.
 func (g *Guide) Provenance() map[string]string { return maps.Clone(g.provenance) }
 
-// alike is a page whose links all have one score; its layer is as in schemas.Guidance.
-type alike struct {
+// similarity is a page whose links all have one score; its layer is as in schemas.Guidance.
+type similarity struct {
 	score float64
 	layer uint32
 }
 
-func (s alike) Guide([]byte) (*schemas.Guidance, error) {
+func (s similarity) Guide([]byte) (*schemas.Guidance, error) {
 	return &schemas.Guidance{Scores: []float64{s.score}, Layer: s.layer}, nil
 }

@@ -12,9 +12,9 @@ func (j layers) see(r *reading) Sight {
 	layer, score := j.model.Classify(r.whole)
 	other := j.model.Other()
 	if layer == other {
-		return alike{score: share(score) - 1}
+		return similarity{score: share(score) - 1}
 	}
-	return alike{score: (float64(other-layer) + share(score)) / float64(other+1), layer: uint32(layer) + 1}
+	return similarity{score: (float64(other-layer) + share(score)) / float64(other+1), layer: uint32(layer) + 1}
 }
 
 func (layers) readsURLs() bool { return false }
@@ -22,7 +22,7 @@ func (layers) readsURLs() bool { return false }
 // nearest is the comparator of 2000 §4: best first by the classifier of layer 0.
 type nearest struct{ model *contextgraph.Model }
 
-func (j nearest) see(r *reading) Sight { return alike{score: share(j.model.Scores(r.whole)[0])} }
+func (j nearest) see(r *reading) Sight { return similarity{score: share(j.model.Scores(r.whole)[0])} }
 
 func (nearest) readsURLs() bool { return false }
 
@@ -35,7 +35,7 @@ type likest struct {
 	targets []tfidf.Vector
 }
 
-func (j *likest) see(r *reading) Sight { return alike{score: j.likeness(r)} }
+func (j *likest) see(r *reading) Sight { return similarity{score: j.likeness(r)} }
 
 // likeness returns the largest cosine of a page to a target, [0,1].
 func (j *likest) likeness(r *reading) float64 {

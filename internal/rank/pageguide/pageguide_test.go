@@ -55,8 +55,8 @@ func parse(t testing.TB, i int, at string) *schemas.Page {
 	return page
 }
 
-// lessons returns the whole web.
-func lessons(t testing.TB) *Lessons {
+// samples returns the whole web.
+func samples(t testing.TB) *Samples {
 	children := make([][]uint32, len(web))
 	for i, p := range web {
 		for _, l := range p.links {
@@ -71,7 +71,7 @@ func lessons(t testing.TB) *Lessons {
 		}
 		return of
 	}
-	return &Lessons{
+	return &Samples{
 		Targets: []uint32{0, 1}, Parents: localgraph.Known(parents),
 		Children: func(*localgraph.Graph) (func(uint32) []uint32, error) {
 			return func(p uint32) []uint32 { return children[p] }, nil
@@ -91,7 +91,7 @@ func small() Settings {
 
 func trained(t testing.TB, kind Kind, s Settings) *Guide {
 	t.Helper()
-	g, _, err := Train(t.Context(), kind, lessons(t), s)
+	g, _, err := Train(t.Context(), kind, samples(t), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestObservationsAreSwitched(t *testing.T) {
 		}
 	}
 	// Pages near targets have a keyword in their URLs and those of their links.
-	named := lessons(t)
+	named := samples(t)
 	named.Page = func(p uint32) (*schemas.Page, error) {
 		if p < 4 {
 			return parse(t, int(p), "call_for_papers/"), nil
@@ -361,40 +361,40 @@ func TestPagesThatContradictThemselves(t *testing.T) {
 }
 
 func TestTrainRefuses(t *testing.T) {
-	bare := lessons(t)
+	bare := samples(t)
 	bare.Page = func(p uint32) (*schemas.Page, error) {
 		if p < 2 {
 			return nil, nil
 		}
 		return parse(t, int(p), "p"), nil
 	}
-	lonely := lessons(t)
+	lonely := samples(t)
 	lonely.Targets = []uint32{6}
-	none := lessons(t)
+	none := samples(t)
 	none.Targets = nil
 	for _, c := range []struct {
 		want    string
 		kind    Kind
-		lessons *Lessons
+		samples *Samples
 		change  func(*Settings)
 	}{
 		{"no target has a text: 2 are known by their links only", BestFirst, bare, nil},
 		{"hardly any path leads on", MEMM, lonely, nil},
 		{"wants targets", ContextGraph, none, nil},
-		{"kind \"spider\"", "spider", lessons(t), nil},
-		{"depth 0", ContextGraph, lessons(t), func(s *Settings) { s.Graph.Depth = 0 }},
-		{"17 layers", MEMM, lessons(t), func(s *Settings) { s.Graph.Depth = 16 }},
-		{"0 keywords", MEMM, lessons(t), func(s *Settings) { s.Path.Keywords = 0 }},
-		{"observes nothing", MEMM, lessons(t), func(s *Settings) { s.Path.Observe = 0 }},
-		{"(0,1)", MEMM, lessons(t), func(s *Settings) { s.Path.Gamma = 1 }},
-		{"infers by marginal or viterbi", MEMM, lessons(t), func(s *Settings) { s.Path.Inference = "" }},
-		{"by discount or states", MEMM, lessons(t), func(s *Settings) { s.Path.Order = "alphabet" }},
+		{"kind \"spider\"", "spider", samples(t), nil},
+		{"depth 0", ContextGraph, samples(t), func(s *Settings) { s.Graph.Depth = 0 }},
+		{"17 layers", MEMM, samples(t), func(s *Settings) { s.Graph.Depth = 16 }},
+		{"0 keywords", MEMM, samples(t), func(s *Settings) { s.Path.Keywords = 0 }},
+		{"observes nothing", MEMM, samples(t), func(s *Settings) { s.Path.Observe = 0 }},
+		{"(0,1)", MEMM, samples(t), func(s *Settings) { s.Path.Gamma = 1 }},
+		{"infers by marginal or viterbi", MEMM, samples(t), func(s *Settings) { s.Path.Inference = "" }},
+		{"by discount or states", MEMM, samples(t), func(s *Settings) { s.Path.Order = "alphabet" }},
 	} {
 		s := small()
 		if c.change != nil {
 			c.change(&s)
 		}
-		if _, _, err := Train(t.Context(), c.kind, c.lessons, s); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := Train(t.Context(), c.kind, c.samples, s); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
@@ -402,7 +402,7 @@ func TestTrainRefuses(t *testing.T) {
 
 // TestPagesWithoutTextAreLeftOut: a page that is known by its links only is not used in training.
 func TestPagesWithoutTextAreLeftOut(t *testing.T) {
-	l := lessons(t)
+	l := samples(t)
 	l.Page = func(p uint32) (*schemas.Page, error) {
 		if p == 4 {
 			return nil, nil
@@ -431,7 +431,7 @@ func (*watcher) Moved(*progress.Task) {}
 func TestTrainIsWatchedAndEnds(t *testing.T) {
 	w := new(watcher)
 	ctx, cancel := context.WithCancel(progress.Observe(t.Context(), w))
-	if _, _, err := Train(ctx, MEMM, lessons(t), small()); err != nil {
+	if _, _, err := Train(ctx, MEMM, samples(t), small()); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -445,7 +445,7 @@ func TestTrainIsWatchedAndEnds(t *testing.T) {
 	}
 	cancel()
 	for _, kind := range Kinds {
-		if _, _, err := Train(ctx, kind, lessons(t), small()); !errors.Is(err, context.Canceled) {
+		if _, _, err := Train(ctx, kind, samples(t), small()); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v after the end of the context", kind, err)
 		}
 	}

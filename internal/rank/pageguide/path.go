@@ -123,9 +123,9 @@ type pathSight struct {
 	urls    []bool     // of the links: has a keyword; nil if no observation uses it
 }
 
-func (j *path) see(r *reading) Sight { return j.look(r) }
+func (j *path) see(r *reading) Sight { return j.sight(r) }
 
-func (j *path) look(r *reading) *pathSight {
+func (j *path) sight(r *reading) *pathSight {
 	s := &pathSight{path: j}
 	o := j.settings.Observe
 	if o.has(ObserveText) {

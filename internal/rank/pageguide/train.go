@@ -16,8 +16,8 @@ import (
 	"forager/schemas"
 )
 
-// Lessons are the training data of guides: pages that are known before a crawl. The caller numbers the pages.
-type Lessons struct {
+// Samples are the training data of guides: pages that are known before a crawl. The caller numbers the pages.
+type Samples struct {
 	// Targets among the pages, distinct.
 	Targets []uint32
 	// Parents of pages; see localgraph.Parents.
@@ -106,7 +106,7 @@ type Report struct {
 }
 
 // Train makes a guide. Errors are those of settings or training data, of the functions of Lessons, or of the context.
-func Train(ctx context.Context, kind Kind, l *Lessons, s Settings) (*Guide, *Report, error) {
+func Train(ctx context.Context, kind Kind, l *Samples, s Settings) (*Guide, *Report, error) {
 	if !slices.Contains(Kinds, kind) {
 		return nil, nil, fmt.Errorf("no guide of kind %q is learnt from a local graph", kind)
 	}
@@ -117,7 +117,7 @@ func Train(ctx context.Context, kind Kind, l *Lessons, s Settings) (*Guide, *Rep
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &training{lessons: l, settings: s, report: &Report{Graph: graph}, readings: make(map[uint32]*reading)}
+	t := &training{samples: l, settings: s, report: &Report{Graph: graph}, readings: make(map[uint32]*reading)}
 	if err := t.readGraph(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -143,7 +143,7 @@ func Train(ctx context.Context, kind Kind, l *Lessons, s Settings) (*Guide, *Rep
 
 // training is the state of Train.
 type training struct {
-	lessons  *Lessons
+	samples  *Samples
 	settings Settings
 	report   *Report
 	readings map[uint32]*reading // of the pages of the graph
@@ -187,11 +187,11 @@ func (t *training) readGraph(ctx context.Context) error {
 
 // read reads a page; nil if its text is not known.
 func (t *training) read(page uint32) (*reading, error) {
-	if t.lessons.Document != nil {
-		d, err := t.lessons.Document(page)
+	if t.samples.Document != nil {
+		d, err := t.samples.Document(page)
 		return &reading{whole: d}, err
 	}
-	p, err := t.lessons.Page(page)
+	p, err := t.samples.Page(page)
 	if err != nil || p == nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func (t *training) likest(ctx context.Context) (*likest, error) {
 
 // corpus yields the documents for document frequencies.
 func (t *training) corpus(ctx context.Context, yield func(tfidf.Document) bool) error {
-	pages := t.lessons.Corpus
+	pages := t.samples.Corpus
 	if pages == nil {
 		pages = slices.Sorted(maps.Keys(t.readings))
 	}

@@ -22,7 +22,7 @@ func (t *training) path(ctx context.Context) (*path, error) {
 	}
 	j := &path{likest: *base, settings: s}
 	t.topic(j)
-	children, err := t.lessons.Children(t.report.Graph)
+	children, err := t.samples.Children(t.report.Graph)
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +65,10 @@ func (t *training) topic(j *path) {
 
 // sequences converts walks to training sequences.
 func (t *training) sequences(j *path, walks [][]memm.Step) []memm.Sequence {
-	seen := make(map[uint32]*lesson)
-	see := func(page uint32) *lesson {
+	seen := make(map[uint32]*sample)
+	see := func(page uint32) *sample {
 		if seen[page] == nil {
-			seen[page] = newLesson(j.look(t.readings[page]), t.readings[page])
+			seen[page] = newSample(j.sight(t.readings[page]), t.readings[page])
 		}
 		return seen[page]
 	}
@@ -108,16 +108,16 @@ type sighting struct {
 	ahead    bool   // it is not fetched yet
 }
 
-// lesson is a page of a training sequence.
-type lesson struct {
+// sample is a page of a training sequence.
+type sample struct {
 	*pathSight
 	url       string
 	urlSaysIt bool
 	links     map[string]keywords // anchors by the URLs that they lead to
 }
 
-func newLesson(s *pathSight, r *reading) *lesson {
-	l := &lesson{pathSight: s, url: r.page.GetUrl(), links: make(map[string]keywords)}
+func newSample(s *pathSight, r *reading) *sample {
+	l := &sample{pathSight: s, url: r.page.GetUrl(), links: make(map[string]keywords)}
 	l.urlSaysIt = s.settings.Observe.has(ObserveURL) && s.keywordIn(r, l.url)
 	for i, link := range r.page.GetLinks() {
 		l.links[link.GetUrl()] = s.anchors[i]
@@ -126,4 +126,4 @@ func newLesson(s *pathSight, r *reading) *lesson {
 }
 
 // anchorTo returns the keywords around the link to a page; nil if the page has no link to that URL.
-func (l *lesson) anchorTo(to *lesson) keywords { return l.links[to.url] }
+func (l *sample) anchorTo(to *sample) keywords { return l.links[to.url] }

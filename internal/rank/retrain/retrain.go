@@ -39,15 +39,15 @@ type Trainer struct {
 	learnt   int                    // number of boundaries
 
 	// wanted are the leaps that still lack features, by u.
-	wanted map[string][]*lesson
-	// lessons are all leaps in their order, if the learner depends on it and their features come later; the first of them
+	wanted map[string][]*sample
+	// samples are all leaps in their order, if the learner depends on it and their features come later; the first of them
 	// precede the first boundary.
-	lessons []*lesson
+	samples []*sample
 	first   int
 }
 
-// lesson is a leap whose features come from its page, except those of co-citation.
-type lesson struct {
+// sample is a leap whose features come from its page, except those of co-citation.
+type sample struct {
 	u, v      string
 	relevance float64
 	features  []*schemas.Feature
@@ -86,7 +86,7 @@ func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
 			return nil, err
 		}
 	}
-	return &Trainer{settings: s, learner: prior, seen: make(map[schemas.ID]struct{}), wanted: make(map[string][]*lesson)}, nil
+	return &Trainer{settings: s, learner: prior, seen: make(map[schemas.ID]struct{}), wanted: make(map[string][]*sample)}, nil
 }
 
 // Leap adds the record of leap.settled at an offset; records of other crawls are ignored. done reports whether the model is
@@ -95,8 +95,8 @@ func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err err
 	if l.GetCrawl() != t.settings.Crawl {
 		return false, nil
 	}
-	lesson, err := apprentice.Lesson(l)
-	if err != nil || !lesson {
+	sample, err := apprentice.Trains(l)
+	if err != nil || !sample {
 		return false, err
 	}
 	if !l.GetBoundary() {
@@ -118,9 +118,9 @@ func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err err
 	}
 	t.pending = t.pending[:0]
 	if t.first == 0 {
-		t.first = len(t.lessons)
+		t.first = len(t.samples)
 	}
-	if len(t.lessons) == 0 && !t.settings.Recut {
+	if len(t.samples) == 0 && !t.settings.Recut {
 		t.learner.FixCut()
 	}
 	t.boundary, t.through = l.GetPages(), offset
@@ -132,7 +132,7 @@ func (t *Trainer) learn(l *schemas.LeapSettled) error {
 	if !t.settings.FromPages() {
 		return t.learner.Add(t.less(l.GetFeatures()), l.GetTargetRaw())
 	}
-	later := &lesson{u: l.GetU(), v: l.GetV(), relevance: l.GetTargetRaw()}
+	later := &sample{u: l.GetU(), v: l.GetV(), relevance: l.GetTargetRaw()}
 	if t.settings.Features.Families.Cocitation() {
 		later.features = linkfeature.OnlyCocited(t.less(l.GetFeatures()))
 	}
@@ -140,13 +140,13 @@ func (t *Trainer) learn(l *schemas.LeapSettled) error {
 	if _, ok := t.learner.(unordered); ok {
 		return t.learner.Add(nil, later.relevance)
 	}
-	t.lessons = append(t.lessons, later)
+	t.samples = append(t.samples, later)
 	return nil
 }
 
 // learnLessons learns leaps whose features have come since, in their order.
-func (t *Trainer) learnLessons() error {
-	for i, l := range t.lessons {
+func (t *Trainer) learnSamples() error {
+	for i, l := range t.samples {
 		if i == t.first && !t.settings.Recut {
 			t.learner.FixCut()
 		}
@@ -154,7 +154,7 @@ func (t *Trainer) learnLessons() error {
 			return fmt.Errorf("leap %s → %s: %w", l.u, l.v, err)
 		}
 	}
-	t.lessons = nil
+	t.samples = nil
 	return nil
 }
 
@@ -234,7 +234,7 @@ func (t *Trainer) Model() (apprentice.Learner, error) {
 	case len(t.wanted) > 0:
 		return nil, fmt.Errorf("%d pages that leaps begin at are missing, for instance %s", len(t.wanted), t.Missing()[0])
 	}
-	if err := t.learnLessons(); err != nil {
+	if err := t.learnSamples(); err != nil {
 		return nil, err
 	}
 	t.learner.FixCut()

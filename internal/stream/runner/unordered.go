@@ -138,7 +138,7 @@ func (u *unorderedClaim) run(ctx context.Context) error {
 		err = cause // a record stopped it
 	}
 	stop(err) // cancel the context of Handle: draining began
-	u.land()
+	u.await()
 	if ferr := u.claim.Flush(u.claim.Hard); ferr != nil && (err == nil || stream.ClassOf(err) == stream.ClassEnded) {
 		return ferr
 	}
@@ -167,8 +167,8 @@ func (u *unorderedClaim) assign(ctx context.Context) error {
 	}
 }
 
-// land waits until the records in flight are settled, or the claim's hard end.
-func (u *unorderedClaim) land() {
+// await waits until the records in flight are settled, or the claim's hard end.
+func (u *unorderedClaim) await() {
 	landed := make(chan struct{})
 	go func() {
 		u.flying.Wait()
@@ -222,7 +222,7 @@ func (u *unorderedClaim) take(ctx context.Context, r stream.Record) error {
 		ferr = stream.ErrNoVersion
 	}
 	if ferr != nil {
-		go f.land(ctx, nil, ferr, true)
+		go f.complete(ctx, nil, ferr, true)
 		return nil
 	}
 	f.begin(ctx)
@@ -242,7 +242,7 @@ type flight struct {
 func (f *flight) begin(ctx context.Context) {
 	var once sync.Once
 	done := func(outs []stream.Out, err error) {
-		once.Do(func() { go f.land(ctx, outs, err, false) })
+		once.Do(func() { go f.complete(ctx, outs, err, false) })
 	}
 	f.tries++
 	defer f.run.client.Metrics.Begin()()
@@ -255,9 +255,9 @@ func (f *flight) begin(ctx context.Context) {
 	}
 }
 
-// land processes the result of Handle: outputs are sent; errors are retried, waited for or made
+// complete processes the result of Handle: outputs are sent; errors are retried, waited for or made
 // poison. The flight is over when it returns, unless Handle was called again.
-func (f *flight) land(ctx context.Context, outs []stream.Out, err error, last bool) {
+func (f *flight) complete(ctx context.Context, outs []stream.Out, err error, last bool) {
 	u, r := f.run, &f.record
 	over := func() {
 		f.waiting.Over()
@@ -299,7 +299,7 @@ func (f *flight) land(ctx context.Context, outs []stream.Out, err error, last bo
 			}
 		}
 		if err != nil {
-			f.land(ctx, nil, err, last)
+			f.complete(ctx, nil, err, last)
 			return
 		}
 		u.client.NotePoison(r, cause)

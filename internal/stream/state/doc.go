@@ -2,5 +2,5 @@
 // offsets up to which the topics are reflected in them (Marks) visible together.
 //
 // A commit need not be synced: after a crash a Store has the state of one of its commits, and the rest is rebuilt from the topics
-// (docs/decisions/0203). On a full disk writes wait (PatientFS).
+// (docs/decisions/0203). On a full disk writes wait (RetryingFS).
 package state

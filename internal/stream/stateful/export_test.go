@@ -1,3 +1,3 @@
 package stateful
 
-var PatientFS = patientFS
+var RetryingFS = retryingFS

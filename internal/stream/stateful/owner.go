@@ -126,10 +126,10 @@ type Owner struct {
 	// replayed is the end of the input when the owner started.
 	replayed int64
 	skipped  map[int64]skipped
-	// looked is the offset in partition 0 of the log below which there is no newer claim.
-	looked int64
-	rested time.Time
-	dead   error
+	// checked is the offset in partition 0 of the log below which there is no newer claim.
+	checked int64
+	rested  time.Time
+	dead    error
 }
 
 // Owner's settings.
@@ -222,7 +222,7 @@ func (o *Owner) start(ctx context.Context) error {
 			return err
 		}
 	}
-	o.looked = markers[0] + 1
+	o.checked = markers[0] + 1
 	if err := o.Store.Commit(o.marks); err != nil {
 		return err
 	}
@@ -355,8 +355,8 @@ func ours(r *stream.Record, owner uint32) bool {
 	return ok && text == strconv.FormatUint(uint64(owner), 10)
 }
 
-// look reads partition 0 of the log to its end, for a claim of a newer owner.
-func (o *Owner) look(ctx context.Context) error {
+// checkFence reads partition 0 of the log to its end, for a claim of a newer owner.
+func (o *Owner) checkFence(ctx context.Context) error {
 	if o.Log == "" {
 		return nil
 	}
@@ -364,12 +364,12 @@ func (o *Owner) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if end <= o.looked {
+	if end <= o.checked {
 		return nil
 	}
 	owner := uint32(o.Partition)
 	var fence stream.Fence
-	if err := o.Broker.Read(ctx, o.Log, 0, o.looked, end, func(r stream.Record) error {
+	if err := o.Broker.Read(ctx, o.Log, 0, o.checked, end, func(r stream.Record) error {
 		if !ours(&r, owner) || r.Headers[schemas.HeaderID] != "" {
 			return nil
 		}
@@ -381,7 +381,7 @@ func (o *Owner) look(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	o.looked = max(o.looked, end)
+	o.checked = max(o.checked, end)
 	return nil
 }
 
@@ -419,8 +419,8 @@ func (o *Owner) step(ctx context.Context, records []stream.Record, now time.Time
 			if out.Topic == o.Log && o.Log != "" {
 				mark := &o.marks.Log[at[i].Partition]
 				mark.Offset, mark.Epoch = max(mark.Offset, at[i].Offset+1), o.epoch
-				if at[i] == (stream.Position{Partition: 0, Offset: o.looked}) {
-					o.looked++ // its own decision, and no claim
+				if at[i] == (stream.Position{Partition: 0, Offset: o.checked}) {
+					o.checked++ // its own decision, and no claim
 				}
 			}
 		}
@@ -431,7 +431,7 @@ func (o *Owner) step(ctx context.Context, records []stream.Record, now time.Time
 		}
 	}
 	if len(r.Outs) > 0 || len(r.Statuses) > 0 || r.Look {
-		if err := o.look(ctx); err != nil {
+		if err := o.checkFence(ctx); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -448,7 +448,7 @@ func (o *Owner) step(ctx context.Context, records []stream.Record, now time.Time
 	}
 	if now.Sub(o.rested) >= restEvery {
 		o.rested = now
-		if err := o.rest(ctx); err != nil {
+		if err := o.settle(ctx); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -507,16 +507,16 @@ func (o *Owner) answered(r *stream.Record) error {
 		o.Stage, o.Partition, o.Input, o.epoch, ErrSuperseded, r.Offset, epoch))
 }
 
-// Rest moves the log offsets of the state to the ends of the log's partitions, so that the next
+// Settle moves the log offsets of the state to the ends of the log's partitions, so that the next
 // start has little to read. It is called when an owner ends in order.
-func (o *Owner) Rest(ctx context.Context) error {
+func (o *Owner) Settle(ctx context.Context) error {
 	if o.dead != nil {
 		return o.dead
 	}
-	return o.fatal(o.rest(ctx))
+	return o.fatal(o.settle(ctx))
 }
 
-func (o *Owner) rest(ctx context.Context) error {
+func (o *Owner) settle(ctx context.Context) error {
 	if o.Log == "" {
 		return nil
 	}
@@ -529,7 +529,7 @@ func (o *Owner) rest(ctx context.Context) error {
 	}
 	// No newer owner claimed the partition before this check, so none had written below the ends
 	// that were read earlier; all records of this partition there are the owner's own.
-	if err := o.look(ctx); err != nil {
+	if err := o.checkFence(ctx); err != nil {
 		return err
 	}
 	for k := range ends {

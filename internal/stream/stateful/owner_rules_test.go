@@ -301,7 +301,7 @@ func TestAnAnswerToANewerOwnerStopsTheOlder(t *testing.T) {
 		if _, err := o.Step(context.Background(), nil, noon); !errors.Is(err, stateful.ErrSuperseded) {
 			t.Errorf("a dead owner goes on: %v", err)
 		}
-		if err := o.Rest(context.Background()); !errors.Is(err, stateful.ErrSuperseded) {
+		if err := o.Settle(context.Background()); !errors.Is(err, stateful.ErrSuperseded) {
 			t.Errorf("a dead owner rests: %v", err)
 		}
 		return nil

@@ -104,7 +104,7 @@ func simulateLots(seed uint64, rule string) error {
 				dirs = append(dirs, dir)
 			}
 			if w.Chance(.05) {
-				if err := o.Rest(context.Background()); err != nil {
+				if err := o.Settle(context.Background()); err != nil {
 					return err
 				}
 			}

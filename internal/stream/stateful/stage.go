@@ -39,9 +39,9 @@ type Stage struct {
 	// MemTable and Hits are those of state.Options.
 	MemTable uint64
 	Hits     bool
-	// Rest returns the pause after a fetch of n records, in which more may gather: a step over many
+	// Linger returns the pause after a fetch of n records, in which more may gather: a step over many
 	// records costs less for each. nil = no pause.
-	Rest func(n int) time.Duration
+	Linger func(n int) time.Duration
 	// Revision returns the newest revision of a crawl's control record: a crawl that was parked for a fault is
 	// tried again under a newer one. nil: never.
 	Revision func(crawl string) uint64
@@ -214,7 +214,7 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 		return err
 	}
 	// The owner ended in order and there is time left: reduce what the next start has to read.
-	if err := owner.Rest(s.claim.Hard); err != nil {
+	if err := owner.Settle(s.claim.Hard); err != nil {
 		return err
 	}
 	if err := s.claim.Flush(s.claim.Hard); err != nil {
@@ -225,10 +225,10 @@ func (s *statefulClaim) own(ctx context.Context, working func()) (err error) {
 
 // rest lets records gather after the last chunk of the input.
 func (s *statefulClaim) rest(ctx context.Context, ch kafka.Chunk) error {
-	if s.stage.Rest == nil || ch.Next < ch.End {
+	if s.stage.Linger == nil || ch.Next < ch.End {
 		return nil
 	}
-	d := s.stage.Rest(len(ch.Records))
+	d := s.stage.Linger(len(ch.Records))
 	if d <= 0 {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (s *statefulClaim) folder() string {
 func (s *statefulClaim) options(dir string) state.Options {
 	return state.Options{
 		Dir: dir, Identity: fmt.Sprintf("%s %s/%d", s.stage.Stage, s.stage.Input, s.claim.Partition),
-		FS: patientFS(s.client, vfs.Default), Cache: s.cache, Log: s.client.Log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
+		FS: retryingFS(s.client, vfs.Default), Cache: s.cache, Log: s.client.Log, MemTable: s.stage.MemTable, Hits: s.stage.Hits,
 	}
 }
 
@@ -360,9 +360,9 @@ func (s *statefulClaim) showParked(store *Store) {
 	}
 }
 
-// patientFS returns a file system on which writes to a full disk wait; the waits are logged and counted.
-func patientFS(c *kafka.Client, fs vfs.FS) *state.PatientFS {
-	return &state.PatientFS{FS: fs, Wait: func(name string) (sleep func(error), over func()) {
+// retryingFS returns a file system on which writes to a full disk wait; the waits are logged and counted.
+func retryingFS(c *kafka.Client, fs vfs.FS) *state.RetryingFS {
+	return &state.RetryingFS{FS: fs, Wait: func(name string) (sleep func(error), over func()) {
 		w := c.Waiting(func() string { return "space on the disk of " + name })
 		return func(err error) { w.Sleep(stream.Unavailable(err)) }, w.Over
 	}}

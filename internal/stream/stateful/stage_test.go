@@ -361,7 +361,7 @@ func TestStatefulRests(t *testing.T) {
 	stage.MaxBatch = n
 	resting, awake, long := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var once, end sync.Once
-	stage.Rest = func(int) time.Duration {
+	stage.Linger = func(int) time.Duration {
 		once.Do(func() { close(resting); <-awake })
 		if seen.all(1, n) {
 			end.Do(func() { close(long) })

@@ -151,7 +151,7 @@ type Request struct {
 	// Want reports, by the response without its body and the first bytes of the decoded body (at most Sniff),
 	// whether to read the body; nil = always. It is called first without bytes and, if it returns true, again with
 	// them.
-	Want  func(a *Answer, start []byte) bool
+	Want  func(a *Response, start []byte) bool
 	Sniff int
 	// NewConnection uses no connection that was kept.
 	NewConnection bool
@@ -160,8 +160,8 @@ type Request struct {
 	Address netip.Addr
 }
 
-// Answer is a response.
-type Answer struct {
+// Response is a response.
+type Response struct {
 	Status int
 	Reason string
 	// Header sorted by name.
@@ -176,7 +176,7 @@ type Answer struct {
 	IP string
 }
 
-// Values of Answer.Truncated: the body was longer than MaxBody; the server closed the connection before it had
+// Values of Response.Truncated: the body was longer than MaxBody; the server closed the connection before it had
 // sent as many bytes as Content-Length announces.
 const (
 	CutByLength     = "length"
@@ -184,7 +184,7 @@ const (
 )
 
 // Page returns the response as it is stored: id is the request's, url its URL, began its time.
-func (a *Answer) Page(id [16]byte, url string, began time.Time) *warc.Page {
+func (a *Response) Page(id [16]byte, url string, began time.Time) *warc.Page {
 	return &warc.Page{
 		ID: id, URL: url, Date: began, IP: a.IP, Protocol: a.Protocol,
 		Status: a.Status, Reason: a.Reason, Header: a.Header, Body: a.Body, Truncated: a.Truncated,
@@ -197,7 +197,7 @@ const acceptPages = "text/html,application/xhtml+xml,*/*;q=0.5"
 // Errors: *RefusedError (no request was permitted), *UnreachableError (no connection was made), ErrTimeout,
 // ErrHungUp, ErrMalformed, the error of ctx; any other is a connection, TLS or HTTP that failed. If the body could
 // not be read to its end, the response with as much as could be read is returned with the error.
-func (c *Client) Get(ctx context.Context, r Request) (*Answer, error) {
+func (c *Client) Get(ctx context.Context, r Request) (*Response, error) {
 	if err := checkPort(r.URL); err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (c *Client) Get(ctx context.Context, r Request) (*Answer, error) {
 	return answer, err
 }
 
-func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
+func (c *Client) get(outer context.Context, r Request) (*Response, error) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(outer))
 	defer cancel(nil)
 	called := context.AfterFunc(outer, func() { cancel(outer.Err()) })
@@ -227,10 +227,10 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	header := time.AfterFunc(c.set.HeaderTimeout, func() { cancel(fmt.Errorf("%w: no header after %v", ErrTimeout, c.set.HeaderTimeout)) })
 	defer header.Stop()
 
-	answer := &Answer{}
-	var sent, heard, connected, passed atomic.Bool
+	answer := &Response{}
+	var sent, answered, connected, passed atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotFirstResponseByte: func() { heard.Store(true) },
+		GotFirstResponseByte: func() { answered.Store(true) },
 		// Written is what is in a buffer. That of a rejected connection is never flushed.
 		WroteRequest: func(info httptrace.WroteRequestInfo) { sent.Store(sent.Load() || info.Err == nil && !passed.Load()) },
 		ConnectDone:  func(_, _ string, err error) { connected.Store(connected.Load() || err == nil) },
@@ -269,7 +269,7 @@ func (c *Client) get(outer context.Context, r Request) (*Answer, error) {
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		err = failure(ctx, malformed(err, heard.Load()))
+		err = failure(ctx, malformed(err, answered.Load()))
 		var known *UnreachableError
 		if errors.Is(err, ErrTimeout) && !connected.Load() && !errors.As(err, &known) {
 			err = &UnreachableError{What: c.nearest(), Err: err}
@@ -362,7 +362,7 @@ func failure(ctx context.Context, err error) error {
 }
 
 // readBody reads the body as far as it is wanted and permitted.
-func readBody(answer *Answer, r Request, response *http.Response) error {
+func readBody(answer *Response, r Request, response *http.Response) error {
 	if r.Want != nil && !r.Want(answer, nil) {
 		drain(response)
 		return nil
@@ -381,7 +381,7 @@ func readBody(answer *Answer, r Request, response *http.Response) error {
 }
 
 // decode decodes the codings of raw.
-func decode(answer *Answer, r Request, response *http.Response, raw io.Reader) error {
+func decode(answer *Response, r Request, response *http.Response, raw io.Reader) error {
 	decoded, err := contentcoding.NewReader(raw, strings.Join(response.Header.Values("Content-Encoding"), ","))
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@
 //
 // # Errors
 //
-// A size limit cuts a body (Answer.Truncated). A time limit, a broken connection and a broken coding are
+// A size limit cuts a body (Response.Truncated). A time limit, a broken connection and a broken coding are
 // errors, as the next attempt may return the whole; what the next attempt would repeat is ErrMalformed. What
 // was read is returned with the error. A request is sent once: the retries of http.Transport are suppressed and
 // end with ErrHungUp (docs/decisions/0334).

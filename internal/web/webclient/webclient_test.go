@@ -135,7 +135,7 @@ func TestGet(t *testing.T) {
 	}))
 	defer server.Close()
 	c := client(t, own)
-	get := func(path string, limit int64) (*Answer, error) {
+	get := func(path string, limit int64) (*Response, error) {
 		return c.Get(t.Context(), Request{URL: parse(t, server.URL+path), UserAgent: "forager/1 (+mailto:x@a.test)", MaxBody: limit})
 	}
 	for _, path := range []string{"/plain", "/gzip", "/br", "/zstd", "/twice", "/chunked"} {
@@ -172,7 +172,7 @@ func TestGet(t *testing.T) {
 	}
 	for _, sniff := range []int{0, 512} {
 		for path, want := range map[string]string{"/cut": text[:100], "/cut-late": text[:5000], "/cut-gzip-length": text} {
-			a, err := c.Get(t.Context(), Request{URL: parse(t, server.URL+path), MaxBody: 1 << 20, Sniff: sniff, Want: func(*Answer, []byte) bool { return true }})
+			a, err := c.Get(t.Context(), Request{URL: parse(t, server.URL+path), MaxBody: 1 << 20, Sniff: sniff, Want: func(*Response, []byte) bool { return true }})
 			if err != nil || a.Truncated != CutByDisconnect || len(a.Body) == 0 || !strings.HasPrefix(want, string(a.Body)) || path != "/cut-gzip-length" && string(a.Body) != want {
 				t.Errorf("%s: %+v, %v", path, a, err)
 			}
@@ -207,16 +207,16 @@ func TestWant(t *testing.T) {
 	c := client(t, own)
 	for _, test := range []struct {
 		name, x    string
-		want       func(*Answer, []byte) bool
+		want       func(*Response, []byte) bool
 		body, asks int
 	}{
-		{"no by header", "x", func(a *Answer, _ []byte) bool { return a.Header.Get("Content-Type") != "text/x" }, 0, 1},
-		{"no by bytes", "x", func(_ *Answer, start []byte) bool { return start == nil || start[0] != 'x' }, 0, 2},
-		{"yes", "x", func(_ *Answer, start []byte) bool { return start == nil || len(start) == 512 }, 2000, 2},
-		{"empty body", "", func(_ *Answer, start []byte) bool { return len(start) == 0 }, 0, 2},
+		{"no by header", "x", func(a *Response, _ []byte) bool { return a.Header.Get("Content-Type") != "text/x" }, 0, 1},
+		{"no by bytes", "x", func(_ *Response, start []byte) bool { return start == nil || start[0] != 'x' }, 0, 2},
+		{"yes", "x", func(_ *Response, start []byte) bool { return start == nil || len(start) == 512 }, 2000, 2},
+		{"empty body", "", func(_ *Response, start []byte) bool { return len(start) == 0 }, 0, 2},
 	} {
 		asks := 0
-		a, err := c.Get(t.Context(), Request{URL: parse(t, server.URL+"/?x="+test.x), MaxBody: 1 << 20, Sniff: 512, Want: func(a *Answer, start []byte) bool {
+		a, err := c.Get(t.Context(), Request{URL: parse(t, server.URL+"/?x="+test.x), MaxBody: 1 << 20, Sniff: 512, Want: func(a *Response, start []byte) bool {
 			asks++
 			return test.want(a, start)
 		}})
@@ -305,7 +305,7 @@ func TestContextEnds(t *testing.T) {
 		io.WriteString(w, " whole")
 	}))
 	defer server.Close()
-	a, err := client(t, own).Get(ctx, Request{URL: parse(t, server.URL), MaxBody: 1000, Want: func(*Answer, []byte) bool {
+	a, err := client(t, own).Get(ctx, Request{URL: parse(t, server.URL), MaxBody: 1000, Want: func(*Response, []byte) bool {
 		cancel()
 		close(rest)
 		return true

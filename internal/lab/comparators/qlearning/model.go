@@ -60,8 +60,8 @@ func (s *Settings) bin(q float64) int {
 	return s.Bins - 1
 }
 
-// Lesson is a page with the values of its links.
-type Lesson struct {
+// Sample is a page with the values of its links.
+type Sample struct {
 	Page *schemas.Page
 	// Q of each link; NaN if it is not known: the link is then not used.
 	Q []float64
@@ -78,7 +78,7 @@ type Model struct {
 
 var _ guide.Guide = (*Model)(nil)
 
-// Training learns from lessons one by one. It keeps counts of words, and no pages.
+// Training learns from samples one by one. It keeps counts of words, and no pages.
 type Training struct {
 	settings Settings
 	links    []uint64          // by bin
@@ -95,9 +95,9 @@ func NewTraining(s Settings) (*Training, error) {
 	return &Training{settings: s, links: make([]uint64, s.Bins), sums: make([]float64, s.Bins), number: make(map[string]uint32)}, nil
 }
 
-// Add learns from a lesson. The error is an inconsistent page, or values that do not match it; the Training must not be
+// Add learns from a sample. The error is an inconsistent page, or values that do not match it; the Training must not be
 // used afterwards.
-func (t *Training) Add(l Lesson) error {
+func (t *Training) Add(l Sample) error {
 	links := l.Page.GetLinks()
 	if len(l.Q) != len(links) {
 		return fmt.Errorf("%s has %d links and %d values", l.Page.GetUrl(), len(links), len(l.Q))
@@ -146,7 +146,7 @@ func (t *Training) Model() (*Model, error) {
 		}
 	}
 	if !known {
-		return nil, errors.New("no link of the lessons is worth something that is known")
+		return nil, errors.New("no link of the samples is worth something that is known")
 	}
 	counts := &bayes.Counts{Documents: slices.Clone(t.links), Start: make([]uint32, 1, len(m.words)+1)}
 	for _, w := range m.words {

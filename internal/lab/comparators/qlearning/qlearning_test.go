@@ -143,20 +143,20 @@ func parse(t testing.TB, url, body string) *schemas.Page {
 	return p
 }
 
-func lessons(t testing.TB) []Lesson {
-	return []Lesson{
+func samples(t testing.TB) []Sample {
+	return []Sample{
 		{parse(t, "http://h/1", "<title>Courses</title><p>see<p><a href=a>syllabus</a><p>and<p><a href=b>home</a>"), []float64{1, .25}},
 		{parse(t, "http://h/2", "<title>People</title><p><a href=a>home</a><p>see<p><a href=c>courses</a>"), []float64{.25, .75}},
 		{parse(t, "http://h/3", "<title>People</title><p><a href=d>elsewhere</a>"), []float64{math.NaN()}},
 	}
 }
 
-func train(lessons []Lesson, s Settings) (*Model, error) {
+func train(samples []Sample, s Settings) (*Model, error) {
 	training, err := NewTraining(s)
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range lessons {
+	for _, l := range samples {
 		if err := training.Add(l); err != nil {
 			return nil, err
 		}
@@ -167,7 +167,7 @@ func train(lessons []Lesson, s Settings) (*Model, error) {
 // TestScoresByTheFormula computes naive Bayes from its definition.
 func TestScoresByTheFormula(t *testing.T) {
 	s := Settings{Gamma: .5, Bins: 3, Reach: 1}
-	m, err := train(lessons(t), s)
+	m, err := train(samples(t), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,16 +233,16 @@ func TestBins(t *testing.T) {
 }
 
 func TestTrainRefuses(t *testing.T) {
-	good := lessons(t)
+	good := samples(t)
 	torn := &schemas.Page{Url: "http://h/", Tokens: []uint32{7}, LeafLengths: []uint32{1}}
 	for want, f := range map[string]func() (*Model, error){
-		"2 links and 1 values": func() (*Model, error) { return train([]Lesson{{good[0].Page, good[0].Q[:1]}}, Default) },
-		"the value 2.5":        func() (*Model, error) { return train([]Lesson{{good[2].Page, []float64{2.5}}}, Default) },
+		"2 links and 1 values": func() (*Model, error) { return train([]Sample{{good[0].Page, good[0].Q[:1]}}, Default) },
+		"the value 2.5":        func() (*Model, error) { return train([]Sample{{good[2].Page, []float64{2.5}}}, Default) },
 		"no link":              func() (*Model, error) { return train(good[2:], Default) },
 		"1 bins":               func() (*Model, error) { return train(good, Settings{Gamma: .5, Bins: 1}) },
 		"discount NaN":         func() (*Model, error) { return train(good, Settings{Gamma: math.NaN(), Bins: 3}) },
 		"reach of -1":          func() (*Model, error) { return train(good, Settings{Gamma: .5, Bins: 3, Reach: -1}) },
-		"http://h/":            func() (*Model, error) { return train([]Lesson{{torn, nil}}, Default) },
+		"http://h/":            func() (*Model, error) { return train([]Sample{{torn, nil}}, Default) },
 	} {
 		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -250,14 +250,14 @@ func TestTrainRefuses(t *testing.T) {
 	}
 }
 
-// TestScoresAreInRange: of models of random lessons, with bins without links.
+// TestScoresAreInRange: of models of random samples, with bins without links.
 func TestScoresAreInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Settings{Gamma: rapid.Float64Range(.01, .99).Draw(t, "gamma"), Bins: rapid.IntRange(2, 6).Draw(t, "bins"), Reach: rapid.IntRange(0, 3).Draw(t, "reach"),
 			Words: text.Settings{StopWords: rapid.Bool().Draw(t, "stop")}}
-		var all []Lesson
+		var all []Sample
 		for range rapid.IntRange(1, 4).Draw(t, "pages") {
-			l := Lesson{Page: pagetest.Page(t, 1, "cat", "dog", "cow", "the")}
+			l := Sample{Page: pagetest.Page(t, 1, "cat", "dog", "cow", "the")}
 			for range l.Page.Links {
 				l.Q = append(l.Q, rapid.Float64Range(0, 1/(1-s.Gamma)).Draw(t, "q"))
 			}

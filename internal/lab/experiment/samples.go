@@ -11,21 +11,21 @@ import (
 	"forager/schemas"
 )
 
-// lessons are the training pages of guides: those of the ground's web that are left out of every measure, as the critic is
+// samples are the training pages of guides: those of the environment's web that are left out of every measure, as the critic is
 // trained on them. Pages are numbered in the order of their URLs.
-type lessons struct {
+type samples struct {
 	pages   []*page
 	targets []uint32
-	links   [][]int // by page: the targets of its links, -1 for one outside of the lessons or the page itself
+	links   [][]int // by page: the targets of its links, -1 for one outside of the samples or the page itself
 }
 
-func (g *Ground) lessons() (*lessons, error) {
+func (g *Environment) samples() (*samples, error) {
 	pages := g.notCounted()
 	target := func(url string) bool {
 		rest, ok := strings.CutPrefix(g.web.labels[url], g.task.FocusClass) // "class" or "class/university"
 		return ok && (rest == "" || rest[0] == '/')
 	}
-	l, known := &lessons{pages: pages}, func(string) bool { return true }
+	l, known := &samples{pages: pages}, func(string) bool { return true }
 	number := make(map[string]int, len(l.pages))
 	for i, p := range l.pages {
 		number[p.url] = i
@@ -54,7 +54,7 @@ func (g *Ground) lessons() (*lessons, error) {
 }
 
 // notCounted returns the pages of the web that are left out of every measure, in the order of their URLs.
-func (g *Ground) notCounted() (pages []*page) {
+func (g *Environment) notCounted() (pages []*page) {
 	for u, p := range g.web.pages {
 		if p.outcome == schemas.Outcome_OUTCOME_DELIVERED && !g.counted(u) {
 			pages = append(pages, p)
@@ -65,7 +65,7 @@ func (g *Ground) notCounted() (pages []*page) {
 }
 
 // children returns the pages that each page links to, each once, ascending.
-func (l *lessons) children() [][]uint32 {
+func (l *samples) children() [][]uint32 {
 	children := make([][]uint32, len(l.pages))
 	for i, links := range l.links {
 		for _, to := range links {
@@ -80,12 +80,12 @@ func (l *lessons) children() [][]uint32 {
 }
 
 // learn returns the training data of guides with a local graph.
-func learn(g *Ground) (*pageguide.Lessons, error) {
-	l, err := g.lessons()
+func learn(g *Environment) (*pageguide.Samples, error) {
+	l, err := g.samples()
 	if err != nil {
 		return nil, err
 	}
-	out := &pageguide.Lessons{
+	out := &pageguide.Samples{
 		Page:    func(p uint32) (*schemas.Page, error) { return l.pages[p].parsed() },
 		Targets: l.targets,
 	}

@@ -15,22 +15,22 @@ import (
 // Keys of the stage itself in a partition's Store; those of the frontier begin with another byte. "crawl"
 // is a unit: CRAWL, or CRAWL/SHARD for a shard other than 0.
 //
-//	1 'm' crawl                        → memo
+//	1 'm' crawl                        → state
 //	1 'r' len(crawl) crawl seq         → a decision of the log that waits for its crawl
 //	1 'c' crawl                        → the control record under which the shard was configured last
 //	1 'l' crawl                        → offsets of links sent to other shards
 //	1 'p' len(crawl) crawl offset      → a record of link.found that waits for its crawl
 const (
 	ownPrefix   = 1
-	memoKind    = 'm'
+	stateKind   = 'm'
 	recoverKind = 'r'
 	parkedKind  = 'p'
 	sentKind    = 'l'
 	controlKind = 'c'
 )
 
-// memo is the state that the stage itself keeps of a crawl.
-type memo struct {
+// crawlState is the state that the stage itself keeps of a crawl.
+type crawlState struct {
 	// finished is the revision of the control record under which the crawl was found finished;
 	// 0 = it is not.
 	finished uint64
@@ -43,14 +43,14 @@ type memo struct {
 	last *schemas.CrawlStatus
 }
 
-const memoVersion = 1
+const stateVersion = 1
 
-func memoKey(crawl string) []byte { return append([]byte{ownPrefix, memoKind}, crawl...) }
+func stateKey(crawl string) []byte { return append([]byte{ownPrefix, stateKind}, crawl...) }
 
 func controlKey(crawl string) []byte { return append([]byte{ownPrefix, controlKind}, crawl...) }
 
-func (m *memo) bytes() ([]byte, error) {
-	b := []byte{memoVersion}
+func (m *crawlState) bytes() ([]byte, error) {
+	b := []byte{stateVersion}
 	b = binary.AppendUvarint(b, m.finished)
 	b = binary.AppendUvarint(b, m.boundary)
 	st := m.last
@@ -60,22 +60,22 @@ func (m *memo) bytes() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, st)
 }
 
-func readMemo(b []byte) (*memo, error) {
-	if len(b) == 0 || b[0] != memoVersion {
-		return nil, errors.New("memo of another version")
+func readState(b []byte) (*crawlState, error) {
+	if len(b) == 0 || b[0] != stateVersion {
+		return nil, errors.New("state of a crawl of another version")
 	}
 	b = b[1:]
-	m := new(memo)
+	m := new(crawlState)
 	for _, n := range []*uint64{&m.finished, &m.boundary} {
 		v, k := binary.Uvarint(b)
 		if k <= 0 {
-			return nil, errors.New("memo is cut short")
+			return nil, errors.New("state of a crawl is cut short")
 		}
 		*n, b = v, b[k:]
 	}
 	s := new(schemas.CrawlStatus)
 	if err := proto.Unmarshal(b, s); err != nil {
-		return nil, fmt.Errorf("memo: %w", err)
+		return nil, fmt.Errorf("state of a crawl: %w", err)
 	}
 	if m.spans = s.GetSpans(); m.spans == nil {
 		m.spans = make(map[string]*schemas.TopicSpan)
@@ -87,10 +87,10 @@ func readMemo(b []byte) (*memo, error) {
 }
 
 // wake notes that the crawl goes on.
-func (m *memo) wake() { m.finished, m.last = 0, nil }
+func (m *crawlState) wake() { m.finished, m.last = 0, nil }
 
 // note extends the span of a topic by one record.
-func (m *memo) note(topic string, partition int, offset int64) {
+func (m *crawlState) note(topic string, partition int, offset int64) {
 	s := m.spans[topic]
 	if s == nil {
 		s = &schemas.TopicSpan{First: make(map[uint32]int64), Last: make(map[uint32]int64)}
@@ -109,7 +109,7 @@ func (m *memo) note(topic string, partition int, offset int64) {
 }
 
 // count counts the records that led to a verdict, by topic.
-func (m *memo) count(id schemas.ID, trail []schemas.Place) {
+func (m *crawlState) count(id schemas.ID, trail []schemas.Place) {
 	for _, at := range trail {
 		m.note(at.Topic, int(at.Partition), at.Offset)
 		s := m.spans[at.Topic]
@@ -118,23 +118,23 @@ func (m *memo) count(id schemas.ID, trail []schemas.Place) {
 	}
 }
 
-// loadMemos reads the memos of every crawl of the partition.
-func loadMemos(store frontier.Store) (map[string]*memo, error) {
-	memos := make(map[string]*memo)
-	from, to := []byte{ownPrefix, memoKind}, []byte{ownPrefix, memoKind + 1}
+// loadStates reads the states of every crawl of the partition.
+func loadStates(store frontier.Store) (map[string]*crawlState, error) {
+	states := make(map[string]*crawlState)
+	from, to := []byte{ownPrefix, stateKind}, []byte{ownPrefix, stateKind + 1}
 	err := store.Scan(from, to, func(key, value []byte) (bool, error) {
-		m, err := readMemo(value)
+		m, err := readState(value)
 		if err != nil {
 			return false, fmt.Errorf("state of crawl %s: %w", key[2:], err)
 		}
-		memos[string(key[2:])] = m
+		states[string(key[2:])] = m
 		return true, nil
 	})
-	return memos, err
+	return states, err
 }
 
-// waitingRoom is a queue in the store of the records of one crawl that wait until the crawl is ready.
-type waitingRoom struct {
+// pendingQueue is a queue in the store of the records of one crawl that wait until the crawl is ready.
+type pendingQueue struct {
 	store  frontier.Store
 	prefix []byte
 	// The records that wait are count of those numbered from first to next−1.
@@ -142,8 +142,8 @@ type waitingRoom struct {
 	count       int
 }
 
-func newWaitingRoom(store frontier.Store, kind byte, crawl string) (*waitingRoom, error) {
-	w := &waitingRoom{store: store, prefix: append([]byte{ownPrefix, kind, byte(len(crawl))}, crawl...)}
+func newPendingQueue(store frontier.Store, kind byte, crawl string) (*pendingQueue, error) {
+	w := &pendingQueue{store: store, prefix: append([]byte{ownPrefix, kind, byte(len(crawl))}, crawl...)}
 	err := store.Scan(w.key(0), w.key(1<<63), func(key, _ []byte) (bool, error) {
 		if w.count++; w.count == 1 {
 			w.first = binary.BigEndian.Uint64(key[len(key)-8:])
@@ -154,12 +154,12 @@ func newWaitingRoom(store frontier.Store, kind byte, crawl string) (*waitingRoom
 	return w, err
 }
 
-func (w *waitingRoom) key(n uint64) []byte {
+func (w *pendingQueue) key(n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(nil), w.prefix...), n)
 }
 
 // put adds a record at the end.
-func (w *waitingRoom) put(r stream.Record) error {
+func (w *pendingQueue) put(r stream.Record) error {
 	b, err := proto.Marshal(letterOf(r))
 	if err != nil {
 		return fmt.Errorf("park %s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
@@ -173,7 +173,7 @@ func (w *waitingRoom) put(r stream.Record) error {
 }
 
 // take removes and returns the first n records.
-func (w *waitingRoom) take(n int) ([]stream.Record, error) {
+func (w *pendingQueue) take(n int) ([]stream.Record, error) {
 	var records []stream.Record
 	var keys [][]byte
 	if w.count == 0 {

@@ -7,9 +7,9 @@ import (
 	"forager/schemas"
 )
 
-// Lesson reports whether a record of leap.settled is input of the learner: a leap that trains, or a boundary. The error is
+// Trains reports whether a record of leap.settled is input of the learner: a leap that trains, or a boundary. The error is
 // that of an invalid record.
-func Lesson(l *schemas.LeapSettled) (bool, error) {
+func Trains(l *schemas.LeapSettled) (bool, error) {
 	switch {
 	case l.GetCrawl() == "":
 		return false, errors.New("leap.settled names no crawl")

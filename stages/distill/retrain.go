@@ -63,7 +63,7 @@ func (d *distiller) saveRenewing(s *shard) error {
 
 // renew trains a new guide if one is due, and brings it into use.
 func (d *distiller) renew(ctx context.Context, s *shard, res *stateful.Result) error {
-	ctl := d.controls.Look(s.crawl)
+	ctl := d.controls.Get(s.crawl)
 	if ctl.GetRenewal() == nil || d.controls.Deleted(s.crawl) || schemas.ShardsOf(ctl) > 1 {
 		return nil
 	}

@@ -7,12 +7,12 @@ import (
 	"forager/internal/frontier/state"
 )
 
-// front caches the first keys of one queue, so that the next head is rarely read from the
+// headCache caches the first keys of one queue, so that the next head is rarely read from the
 // store: a scan at a queue's beginning steps over the tombstones of all heads deleted since the last
 // compaction. A front whose keys are all deleted is not read again before its head is needed; until
 // then its host is in the heaps with the last deleted key, which comes before whatever is left. So
 // queues that a pass empties are read only when their host's turn comes.
-type front struct {
+type headCache struct {
 	keys []state.Order // ascending; at least one if anything is stored
 	// stored is the number of keys that the store has of the queue.
 	stored uint32
@@ -20,17 +20,17 @@ type front struct {
 	Unread bool
 }
 
-func (f *front) empty() bool { return f.stored == 0 }
+func (f *headCache) empty() bool { return f.stored == 0 }
 
 // bound is the head of a front that is not empty, or comes before it if the front is unread.
-func (f *front) bound() state.Order { return f.keys[0] }
+func (f *headCache) bound() state.Order { return f.keys[0] }
 
 // more reports whether the store has keys after the last one of keys.
-func (f *front) more() bool { return int(f.stored) > len(f.keys) || f.Unread }
+func (f *headCache) more() bool { return int(f.stored) > len(f.keys) || f.Unread }
 
 // insert notes that a key was put into the store. A front grows to twice the size that is read at
 // a time.
-func (f *front) insert(o state.Order, size int) {
+func (f *headCache) insert(o state.Order, size int) {
 	at, more := len(f.keys), f.more()
 	f.stored++
 	switch {
@@ -48,14 +48,14 @@ func (f *front) insert(o state.Order, size int) {
 }
 
 // cut shortens a front that is longer than twice the size.
-func (f *front) cut(size int) {
+func (f *headCache) cut(size int) {
 	if len(f.keys) > 2*size {
 		f.keys = slices.Clone(f.keys[:size])
 	}
 }
 
 // remove notes that a key was deleted from the store.
-func (f *front) remove(o state.Order) {
+func (f *headCache) remove(o state.Order) {
 	f.stored--
 	if f.stored == 0 {
 		f.keys, f.Unread = nil, false

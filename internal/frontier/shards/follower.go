@@ -10,8 +10,8 @@ import (
 // pause is the time between two reports of a shard if no shard waits for the second.
 const pause = 100 * time.Millisecond
 
-// Member decides for one owner of a shard other than 0 when to report to shard 0.
-type Member struct {
+// Follower decides for one owner of a shard other than 0 when to report to shard 0.
+type Follower struct {
 	epoch, sequence uint64
 	// Stride is the number of pages delivered after which a report is due; 0 = pages alone make none due.
 	Stride uint64
@@ -20,13 +20,13 @@ type Member struct {
 	at   time.Time
 }
 
-// NewMember makes the Member of an owner.
-func NewMember(epoch uint64) *Member { return &Member{epoch: epoch} }
+// NewFollower makes the follower of an owner.
+func NewFollower(epoch uint64) *Follower { return &Follower{epoch: epoch} }
 
 // Due reports whether shard 0 should get this report; if not yet, at is when it should, unless
 // the report changes again (zero = not at all). links: since the last report links came from other
 // shards, or were sent to them.
-func (m *Member) Due(r *schemas.ShardReport, links bool, now time.Time) (due bool, at time.Time) {
+func (m *Follower) Due(r *schemas.ShardReport, links bool, now time.Time) (due bool, at time.Time) {
 	switch {
 	case r.GetLeaseEpoch() == 0:
 		return false, time.Time{} // shard 0 has not sent a note
@@ -40,14 +40,14 @@ func (m *Member) Due(r *schemas.ShardReport, links bool, now time.Time) (due boo
 }
 
 // Note returns the note with a report that is sent now.
-func (m *Member) Note(r *schemas.ShardReport, now time.Time) *schemas.ShardNote {
+func (m *Follower) Note(r *schemas.ShardReport, now time.Time) *schemas.ShardNote {
 	m.sequence++
 	m.last, m.at = r, now
 	return &schemas.ShardNote{Epoch: m.epoch, Sequence: m.sequence, Report: r}
 }
 
 // urgent reports whether shard 0, or another shard, may be waiting for the report.
-func (m *Member) urgent(r *schemas.ShardReport, links bool) bool {
+func (m *Follower) urgent(r *schemas.ShardReport, links bool) bool {
 	was := m.last
 	return r.GetLeaseEpoch() != was.GetLeaseEpoch() || r.GetLeaseSequence() != was.GetLeaseSequence() ||
 		atRest(r) && (links || !atRest(was) || r.GetStopped() != was.GetStopped() || !maps.Equal(r.GetSent(), was.GetSent())) ||
@@ -55,7 +55,7 @@ func (m *Member) urgent(r *schemas.ShardReport, links bool) bool {
 }
 
 // news reports whether the report could change a decision of shard 0.
-func (m *Member) news(r *schemas.ShardReport) bool {
+func (m *Follower) news(r *schemas.ShardReport) bool {
 	was := m.last
 	before, now := used(was), used(r)
 	for of, level := range levelsOf(r.GetLease()) {

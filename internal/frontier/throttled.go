@@ -26,10 +26,10 @@ const (
 	soonMS    = 1000
 )
 
-// heldBack is what hosts at their windows hold back during one call of Dispatch.
-type heldBack struct {
-	looked bool
-	late   map[uint32]bool
+// throttled is what hosts at their windows hold back during one call of Dispatch.
+type throttled struct {
+	found bool
+	late  map[uint32]bool
 	// heads are the hosts' best entries, the best one a policy.
 	heads []state.Order
 	some  []bool // by policy: there is one
@@ -37,7 +37,7 @@ type heldBack struct {
 
 // choose returns the host with the policy's best entry that may be dispatched, or nil if the slot is to be left
 // empty. There must be such an entry.
-func (ds *dispatcher) choose(held *heldBack, policy int, now int64) (*queue.Host, error) {
+func (ds *dispatcher) choose(held *throttled, policy int, now int64) (*queue.Host, error) {
 	h, err := ds.queues.BestReady(policy)
 	if err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func (ds *dispatcher) choose(held *heldBack, policy int, now int64) (*queue.Host
 	if inFlight*fillShare < ds.windowInForce() || ds.cfg.limits.window == 0 && inFlight < firstWindow {
 		return h, nil
 	}
-	if !held.looked {
-		if err := ds.lookHeldBack(held, now); err != nil {
+	if !held.found {
+		if err := ds.findThrottled(held, now); err != nil {
 			return nil, err
 		}
 	}
@@ -57,9 +57,9 @@ func (ds *dispatcher) choose(held *heldBack, policy int, now int64) (*queue.Host
 	return h, nil
 }
 
-// lookHeldBack finds the best entries that are held back.
-func (ds *dispatcher) lookHeldBack(held *heldBack, now int64) error {
-	held.looked, held.late = true, make(map[uint32]bool)
+// findThrottled finds the best entries that are held back.
+func (ds *dispatcher) findThrottled(held *throttled, now int64) error {
+	held.found, held.late = true, make(map[uint32]bool)
 	held.heads, held.some = make([]state.Order, len(ds.places.Policies)), make([]bool, len(ds.places.Policies))
 	last := now - ds.patience()
 	for _, f := range ds.flights.byID {
@@ -80,8 +80,8 @@ func (ds *dispatcher) lookHeldBack(held *heldBack, now int64) error {
 }
 
 // add takes the heads of a host that has requests in flight.
-func (held *heldBack) add(s *dispatcher, h *queue.Host) error {
-	if !held.looked || held.late[h.Number] || h.InFlight < s.hosts.HostLimit(h) || h.NotBefore > 0 || s.hosts.Capped(h) {
+func (held *throttled) add(s *dispatcher, h *queue.Host) error {
+	if !held.found || held.late[h.Number] || h.InFlight < s.hosts.HostLimit(h) || h.NotBefore > 0 || s.hosts.Capped(h) {
 		return nil
 	}
 	for p := range h.Queues {
@@ -118,7 +118,7 @@ func (ds *dispatcher) patienceEnds(now int64) (at int64, ok bool) {
 	if err != nil || !ok {
 		return now, err != nil
 	}
-	if h, err := ds.choose(new(heldBack), policy, now); err != nil || h != nil {
+	if h, err := ds.choose(new(throttled), policy, now); err != nil || h != nil {
 		return now, err != nil
 	}
 	ok = false

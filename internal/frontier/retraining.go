@@ -12,8 +12,8 @@ import (
 // A guide that is built from the crawl's own pages (schemas.Renewal) is put in force by a control record that names it. With
 // learning.sync dispatch waits when one is due; therefore targets are counted here as in stage distill.
 
-// renewal counts the targets of guides.
-type renewal struct {
+// retraining counts the targets of guides.
+type retraining struct {
 	cfg   *settings
 	state *state.Records
 	// onTopic is the number of delivered pages that are targets of guides.
@@ -21,7 +21,7 @@ type renewal struct {
 }
 
 // noteTarget counts a delivered page with relevance raw if it is a target.
-func (rn *renewal) noteTarget(raw float64) error {
+func (rn *retraining) noteTarget(raw float64) error {
 	if rn.cfg.ctl.GetRenewal() == nil || raw < schemas.TargetFrom {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (rn *renewal) noteTarget(raw float64) error {
 	return rn.state.Store.Set(rn.state.Keys.Kind(state.KindRenewal), binary.AppendUvarint(nil, rn.onTopic))
 }
 
-func (rn *renewal) loadRenewal() error {
+func (rn *retraining) loadRetraining() error {
 	b, ok, err := rn.state.Store.Get(rn.state.Keys.Kind(state.KindRenewal))
 	if err != nil || !ok {
 		return err
@@ -43,7 +43,7 @@ func (rn *renewal) loadRenewal() error {
 }
 
 // guideDue reports whether dispatch waits for a guide.
-func (rn *renewal) guideDue() bool {
+func (rn *retraining) guideDue() bool {
 	return rn.cfg.limits.sync && schedule.RenewalDue(rn.cfg.ctl, rn.state.Counters.Pages, rn.onTopic)
 }
 

@@ -12,20 +12,20 @@ import (
 // first, so that what is dispatched meanwhile was scored under the new model; but that order
 // jumps from page to page, and in a frontier that does not fit memory every entry, its
 // links and the tables of their pages are read one by one. The others therefore come in the
-// order of their discovery, in which the store has them, in stretches whose links are
-// scored in advance (stretch.go; docs/decisions/0104).
+// order of their discovery, in which the store has them, in batches whose links are
+// scored in advance (batch.go; docs/decisions/0104).
 const (
 	// BestShare: one in BestShare entries that are scored again is the best one left.
 	BestShare = 256
-	// A sweep reads as many entries at a time as are still wanted, within these bounds, in parallel parts, and
-	// passes over at most sweepReach entries in a call.
-	sweepLeast, sweepChunk = 64, 2048
-	sweepParts, sweepReach = 8, 1 << 16
-	// sweepRead is the number of parts that are read in parallel: starting a scan costs as much as reading many entries.
-	sweepRead = 4
+	// A scan reads as many entries at a time as are still wanted, within these bounds, in parallel parts, and
+	// passes over at most scanReach entries in a call.
+	scanLeast, scanChunk = 64, 2048
+	scanParts, scanReach = 8, 1 << 16
+	// scanRead is the number of parts that are read in parallel: starting a scan costs as much as reading many entries.
+	scanRead = 4
 )
 
-// Move is an entry of a sweep with what was computed before moving it in the queues.
+// Move is an entry of a scan with what was computed before moving it in the queues.
 type Move struct {
 	Entry *state.Entry
 	// Value is the entry's with its new places, before are the old places; nil if they were not computed in advance.
@@ -33,22 +33,22 @@ type Move struct {
 	before []state.Placed
 }
 
-// sweep scores up to n ≥ 1 entries of the old generation again, in the order of discovery, and
+// scan scores up to n ≥ 1 entries of the old generation again, in the order of discovery, and
 // returns their number; end reports that none is left.
-func (rs *Rescorer) sweep(n int) (done int, end bool, err error) {
-	for reach := rs.state.Counters.Swept + sweepReach; done < n && rs.state.Counters.Swept < reach; {
-		if rs.state.Counters.Swept >= rs.state.Counters.Entries {
+func (rs *Rescorer) scan(n int) (done int, end bool, err error) {
+	for reach := rs.state.Counters.Scanned + scanReach; done < n && rs.state.Counters.Scanned < reach; {
+		if rs.state.Counters.Scanned >= rs.state.Counters.Entries {
 			return done, true, nil
 		}
-		if ready, err := rs.ReadyStretch(); err != nil || !ready {
+		if ready, err := rs.ReadyBatch(); err != nil || !ready {
 			return done, false, err
 		}
-		behind := rs.state.Counters.Swept
-		moves, err := rs.SweepEntries(n - done)
+		behind := rs.state.Counters.Scanned
+		moves, err := rs.ScanEntries(n - done)
 		if err != nil {
 			return done, false, err
 		}
-		if err := rs.MoveBeside(moves, behind); err != nil {
+		if err := rs.MoveMeanwhile(moves, behind); err != nil {
 			return done, false, err
 		}
 		done += len(moves)
@@ -56,11 +56,11 @@ func (rs *Rescorer) sweep(n int) (done int, end bool, err error) {
 	return done, false, nil
 }
 
-// SweepEntries reads the next entries and prepares the moves of those, at most n, that the pass has not scored.
-func (rs *Rescorer) SweepEntries(n int) ([]Move, error) {
-	last := min(rs.state.Counters.Swept+uint64(min(max(sweepLeast, n), sweepChunk)), rs.Stretch.end)
-	parts := make([][]Move, sweepRead)
-	err := rs.workers.inParts(rs.state.Counters.Swept+1, last, sweepRead, func(part int, from, to uint64) error {
+// ScanEntries reads the next entries and prepares the moves of those, at most n, that the pass has not scored.
+func (rs *Rescorer) ScanEntries(n int) ([]Move, error) {
+	last := min(rs.state.Counters.Scanned+uint64(min(max(scanLeast, n), scanChunk)), rs.Batch.end)
+	parts := make([][]Move, scanRead)
+	err := rs.workers.inParts(rs.state.Counters.Scanned+1, last, scanRead, func(part int, from, to uint64) error {
 		return rs.scanEntries(from, to, rs.queues.IsOld, func(e *state.Entry) { parts[part] = append(parts[part], Move{Entry: e}) })
 	})
 	if err != nil {
@@ -71,23 +71,23 @@ func (rs *Rescorer) SweepEntries(n int) ([]Move, error) {
 		last = moves[n].Entry.Ordinal - 1
 		moves = moves[:n]
 	}
-	rs.state.Counters.Swept = last
+	rs.state.Counters.Scanned = last
 	if len(moves) == 0 {
 		return nil, nil
 	}
-	return moves, rs.workers.inParts(0, uint64(len(moves))-1, sweepParts, func(_ int, from, to uint64) error {
+	return moves, rs.workers.inParts(0, uint64(len(moves))-1, scanParts, func(_ int, from, to uint64) error {
 		return rs.prepareMoves(moves[from : to+1])
 	})
 }
 
-// prepareMoves places the entries for which the stretch has all that is needed. It may run concurrently with
+// prepareMoves places the entries for which the batch has all that is needed. It may run concurrently with
 // other calls of itself.
 func (rs *Rescorer) prepareMoves(moves []Move) error {
 	var values []byte // of all, as few allocations are cheaper
 	before := make([]state.Placed, 0, len(moves)*len(rs.places.Policies))
 	for i := range moves {
 		m := &moves[i]
-		if rs.Stretch.give(m.Entry); !rs.places.Placeable(m.Entry) {
+		if rs.Batch.assign(m.Entry); !rs.places.Placeable(m.Entry) {
 			continue
 		}
 		at := len(before)
@@ -103,8 +103,8 @@ func (rs *Rescorer) prepareMoves(moves []Move) error {
 	return nil
 }
 
-// moveSwept moves entries in the queues; those that were not placed in advance are read and scored first.
-func (rs *Rescorer) moveSwept(moves []Move) error {
+// moveScanned moves entries in the queues; those that were not placed in advance are read and scored first.
+func (rs *Rescorer) moveScanned(moves []Move) error {
 	var rest []*state.Entry
 	for i := range moves {
 		m := &moves[i]
@@ -138,7 +138,7 @@ func (rs *Rescorer) scoreEntries(entries []*state.Entry) error {
 	return nil
 }
 
-// sweepRest scores all entries that are left of a pass if they are n at most, and returns their number. They need no stretch,
+// sweepRest scores all entries that are left of a pass if they are n at most, and returns their number. They need no batch,
 // as the call completes the pass.
 func (rs *Rescorer) sweepRest(n int) (done int, err error) {
 	left := uint64(0)
@@ -147,11 +147,11 @@ func (rs *Rescorer) sweepRest(n int) (done int, err error) {
 			left += g.Keys[state.SlotOld]
 		}
 	}
-	if left > uint64(n) || rs.state.Counters.Entries-rs.state.Counters.Swept > sweepReach {
+	if left > uint64(n) || rs.state.Counters.Entries-rs.state.Counters.Scanned > scanReach {
 		return 0, nil
 	}
-	from := rs.state.Counters.Swept + 1
-	rs.state.Counters.Swept = rs.state.Counters.Entries
+	from := rs.state.Counters.Scanned + 1
+	rs.state.Counters.Scanned = rs.state.Counters.Entries
 	return rs.scoreWanted(from, rs.queues.IsOld)
 }
 

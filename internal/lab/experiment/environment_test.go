@@ -21,7 +21,7 @@ import (
 )
 
 // prepare reads a world from its files.
-func prepare(dir string) (*Ground, error) {
+func prepare(dir string) (*Environment, error) {
 	file, err := taskfile.Load(filepath.Join(dir, "tasks.json"))
 	if err != nil {
 		return nil, err
@@ -30,11 +30,11 @@ func prepare(dir string) (*Ground, error) {
 	if err != nil {
 		return nil, err
 	}
-	grounds, err := Prepare(context.Background(), file, dir, tasks, linkfeature.Settings{DMax: 5})
+	environments, err := Prepare(context.Background(), file, dir, tasks, linkfeature.Settings{DMax: 5})
 	if err != nil {
 		return nil, err
 	}
-	return grounds[tasks[0]], nil
+	return environments[tasks[0]], nil
 }
 
 // odd is a world in which examples are named in every way that lists of them name pages.
@@ -114,7 +114,7 @@ func TestExamplesAreNotCounted(t *testing.T) {
 			w.Targets++
 		}
 	}
-	g := ground(t, w)
+	g := env(t, w)
 	if !g.Target("http://two.test/1") || g.Target("http://two.test/4") || !slices.Contains(g.URLs(), "http://two.test/4") {
 		t.Error("targets are not those of the task file")
 	}
@@ -172,7 +172,7 @@ func TestDamagedWeb(t *testing.T) {
 
 func TestMeasure(t *testing.T) {
 	const a, b, p, x, y = "http://a.example/", "http://b.example/", "http://b.example/p", "http://b.example/x", "http://b.example/y"
-	g := &Ground{
+	g := &Environment{
 		task: &taskfile.Task{Budget: 8}, part: &part{urls: []string{a, b, p, x, y}},
 		targets: map[string]bool{a: true, b: true, "http://c.example/": true, "http://d.example/": true},
 	}
@@ -193,7 +193,7 @@ func TestMeasure(t *testing.T) {
 	if m != want {
 		t.Errorf("%+v, want %+v", m, want)
 	}
-	c := g.course(crawl)
+	c := g.shape(crawl)
 	if len(c.Found) != 101 || len(c.LossRate) != 101 || len(c.Requests) != 101 || len(c.Bytes) != 101 || !slices.Equal(c.Pages, []uint32{0, 4, 3, 1}) {
 		t.Fatalf("%+v", c)
 	}
@@ -224,7 +224,7 @@ func TestLabelsWithSlashes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	open := func() *Ground {
+	open := func() *Environment {
 		t.Helper()
 		g, err := prepare(dir)
 		if err != nil {

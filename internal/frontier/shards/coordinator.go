@@ -36,18 +36,18 @@ func used(r *schemas.ShardReport) [resources]uint64 {
 	return [resources]uint64{r.GetPages() + r.GetInFlight(), r.GetRequests() + r.GetInFlight(), r.GetInFlight()}
 }
 
-// Lead decides for shard 0 what every shard may use, and when the crawl has ended. Each
+// Coordinator decides for shard 0 what every shard may use, and when the crawl has ended. Each
 // owner of shard 0 makes its own.
-type Lead struct {
+type Coordinator struct {
 	epoch  uint64
 	ends   Ends
-	shards []standing
+	shards []shardState
 }
 
-// standing is the state of a shard as Lead has it.
-type standing struct {
+// shardState is the state of a shard as coordinator has it.
+type shardState struct {
 	// report is the newest, of reportEpoch and reportSequence; nil before the first that follows a note of
-	// this Lead.
+	// this coordinator.
 	report                      *schemas.ShardReport
 	reportEpoch, reportSequence uint64
 	// sent is the newest lease that was sent, or the one in the shard's first report.
@@ -58,16 +58,16 @@ type standing struct {
 	ceiling [resources]uint64
 }
 
-// NewLead makes the Lead of an owner of shard 0 of n.
-func NewLead(epoch uint64, n uint32, ends Ends) *Lead {
-	l := &Lead{epoch: epoch, ends: ends, shards: make([]standing, n)}
+// NewCoordinator makes the coordinator of an owner of shard 0 of n.
+func NewCoordinator(epoch uint64, n uint32, ends Ends) *Coordinator {
+	l := &Coordinator{epoch: epoch, ends: ends, shards: make([]shardState, n)}
 	l.shards[0].sent = &schemas.ShardLease{}
 	return l
 }
 
-// Hear takes a note of shard from. A report on a lease of another owner of shard 0
+// Observe takes a note of shard from. A report on a lease of another owner of shard 0
 // changes nothing.
-func (l *Lead) Hear(from uint32, note *schemas.ShardNote) {
+func (l *Coordinator) Observe(from uint32, note *schemas.ShardNote) {
 	r := note.GetReport()
 	if from == 0 || int(from) >= len(l.shards) || r.GetLeaseEpoch() != l.epoch {
 		return
@@ -88,7 +88,7 @@ func (l *Lead) Hear(from uint32, note *schemas.ShardNote) {
 }
 
 // settle notes that the shard's newest report is on its newest lease.
-func (s *standing) settle() {
+func (s *shardState) settle() {
 	s.ceiling = levelsOf(s.sent)
 	for r, n := range used(s.report) {
 		s.ceiling[r] = max(s.ceiling[r], n)
@@ -97,7 +97,7 @@ func (s *standing) settle() {
 
 // Decide computes leases from all reports; own is the state of shard 0 now. It returns shard
 // 0's own lease, in force at once, and the notes to other shards, by shard.
-func (l *Lead) Decide(limits Limits, own *schemas.ShardReport) (*schemas.ShardLease, map[uint32]*schemas.ShardNote) {
+func (l *Coordinator) Decide(limits Limits, own *schemas.ShardReport) (*schemas.ShardLease, map[uint32]*schemas.ShardNote) {
 	zero := &l.shards[0]
 	if zero.report == nil { // of former owners' leases only what is used remains
 		u := used(own)
@@ -106,7 +106,7 @@ func (l *Lead) Decide(limits Limits, own *schemas.ShardReport) (*schemas.ShardLe
 	zero.report = own
 	zero.settle()
 	notes := make(map[uint32]*schemas.ShardNote)
-	if !l.heardAll() {
+	if !l.observedAll() {
 		for k := 1; k < len(l.shards); k++ {
 			if s := &l.shards[k]; !s.asked {
 				s.asked = true
@@ -139,17 +139,17 @@ func (l *Lead) Decide(limits Limits, own *schemas.ShardReport) (*schemas.ShardLe
 	return zero.sent, notes
 }
 
-func (l *Lead) note(k int, lease *schemas.ShardLease) *schemas.ShardNote {
+func (l *Coordinator) note(k int, lease *schemas.ShardLease) *schemas.ShardNote {
 	l.shards[k].sequence++
 	return &schemas.ShardNote{Epoch: l.epoch, Sequence: l.shards[k].sequence, Lease: lease}
 }
 
-func (l *Lead) heardAll() bool {
-	return !slices.ContainsFunc(l.shards, func(s standing) bool { return s.report == nil })
+func (l *Coordinator) observedAll() bool {
+	return !slices.ContainsFunc(l.shards, func(s shardState) bool { return s.report == nil })
 }
 
 // Quiet reports whether every shard has read its newest lease.
-func (l *Lead) Quiet() bool {
+func (l *Coordinator) Quiet() bool {
 	for k := 1; k < len(l.shards); k++ {
 		if s := &l.shards[k]; s.report.GetLeaseEpoch() != l.epoch || s.report.GetLeaseSequence() != s.sequence {
 			return false
@@ -162,7 +162,7 @@ func (l *Lead) Quiet() bool {
 // is not enough for a hungry shard, the levels of shards that hold more than they should are
 // lowered, and what that frees is given out when they have reported. The same happens if the limit
 // was lowered.
-func (l *Lead) lease(of resource, total uint64, next []*schemas.ShardLease) {
+func (l *Coordinator) lease(of resource, total uint64, next []*schemas.ShardLease) {
 	if total == 0 {
 		for k := range next {
 			set(next[k], of, math.MaxUint64)
@@ -211,7 +211,7 @@ func (l *Lead) lease(of resource, total uint64, next []*schemas.ShardLease) {
 }
 
 // ceiling is the most that shard k may use; for shard 0 its newest lease counts at once.
-func (l *Lead) ceiling(k int, of resource, next []*schemas.ShardLease) uint64 {
+func (l *Coordinator) ceiling(k int, of resource, next []*schemas.ShardLease) uint64 {
 	if k == 0 {
 		return max(levelsOf(next[0])[of], used(l.shards[0].report)[of])
 	}
@@ -230,7 +230,7 @@ func set(lease *schemas.ShardLease, of resource, level uint64) {
 }
 
 // end returns why the crawl has ended; empty while it has not.
-func (l *Lead) end(limits Limits) string {
+func (l *Coordinator) end(limits Limits) string {
 	var charged, requested, want, backlog, outside, givenUp uint64
 	stopped := true
 	for k := range l.shards {
@@ -264,7 +264,7 @@ func (l *Lead) end(limits Limits) string {
 }
 
 // applied reports whether shard k has applied all links that any shard has sent it.
-func (l *Lead) applied(k int) bool {
+func (l *Coordinator) applied(k int) bool {
 	for i := range l.shards {
 		if at, ok := l.shards[i].report.GetSent()[uint32(k)]; ok && at >= l.shards[k].report.GetNext() {
 			return false

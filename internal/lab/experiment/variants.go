@@ -20,16 +20,16 @@ import (
 	"forager/schemas"
 )
 
-// furtherRanker is a ranker that no crawl file has as one word.
-type furtherRanker struct {
+// variant is a ranker that no crawl file has as one word.
+type variant struct {
 	name string
 	// built is the ranker of the crawl file that it is based on; "" = Baseline.
 	built string
 	// kept: it reads pages, which computed webs do not keep.
 	kept bool
-	// lessons: it is trained on the pages of the web that do not count, by their labels and links.
-	lessons bool
-	// access of a ranker without lessons; "" = AccessSeeds.
+	// samples: it is trained on the pages of the web that do not count, by their labels and links.
+	samples bool
+	// access of a ranker without samples; "" = AccessSeeds.
 	access Access
 	// whole is why it cannot be an arm of a mixture, as it changes a whole crawl; "" = it can.
 	whole string
@@ -65,7 +65,7 @@ func AccessOf(ranker string, t *taskfile.Task) Access {
 			continue
 		}
 		access := cmp.Or(f.access, AccessSeeds)
-		if f.lessons && f.access == "" {
+		if f.samples && f.access == "" {
 			if access = AccessForeign; t.Pages.All { // the pages that do not count are of the same site
 				access = AccessSite
 			}
@@ -86,11 +86,11 @@ type preparation struct {
 // Why further rankers cannot be arms.
 const (
 	teachesAll = "it sets what all arms learn from"
-	knowsAll   = "it reads what no crawler can"
+	informed   = "it reads what no crawler can"
 )
 
-// further lists those rankers in the order of tables.
-var further = []furtherRanker{
+// variants lists those rankers in the order of tables.
+var variants = []variant{
 	{name: "apprentice-topics", built: "apprentice", kept: true, whole: teachesAll, prepare: withTopics},
 	{name: "apprentice-cocited", built: "apprentice", kept: true, whole: teachesAll, prepare: withCocitation},
 	{name: "apprentice-taught", built: "apprentice-gated", access: AccessSite, whole: teachesAll, prepare: taught},
@@ -98,34 +98,34 @@ var further = []furtherRanker{
 	{name: "apprentice-transferred", built: "apprentice-gated", kept: true, access: AccessForeign, whole: teachesAll, prepare: transferred},
 	{name: "interest", prepare: interest},
 	{name: "tag-bandit", prepare: bandit},
-	{name: "context-graph", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.ContextGraph))},
-	{name: "context-graph-pages", kept: true, lessons: true, prepare: byPages(layered)},
-	{name: "context-graph-backlinks", kept: true, lessons: true, access: AccessBacklinks, prepare: asking(1)},
-	{name: "context-graph-backlinks-half", kept: true, lessons: true, access: AccessBacklinks, prepare: asking(.5)},
-	{name: "context-graph-backlinks-fifth", kept: true, lessons: true, access: AccessBacklinks, prepare: asking(.2)},
-	{name: "context-graph-rebuilt", kept: true, lessons: true, prepare: rebuilt},
+	{name: "context-graph", kept: true, samples: true, prepare: guidedBy(fromGraph(pageguide.ContextGraph))},
+	{name: "context-graph-pages", kept: true, samples: true, prepare: byPages(layered)},
+	{name: "context-graph-backlinks", kept: true, samples: true, access: AccessBacklinks, prepare: asking(1)},
+	{name: "context-graph-backlinks-half", kept: true, samples: true, access: AccessBacklinks, prepare: asking(.5)},
+	{name: "context-graph-backlinks-fifth", kept: true, samples: true, access: AccessBacklinks, prepare: asking(.2)},
+	{name: "context-graph-rebuilt", kept: true, samples: true, prepare: rebuilt},
 	{name: "context-graph-bootstrapped", kept: true, prepare: bootstrapped},
-	{name: "focused-2000", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.Focused2000))},
-	{name: "focused-2000-pages", kept: true, lessons: true, prepare: byPages(guidedBy(fromGraph(pageguide.Focused2000)))},
-	{name: "best-first-cosine", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.BestFirst))},
-	{name: "memm-marginal", kept: true, lessons: true, prepare: guidedBy(fromGraph(pageguide.MEMM))},
-	{name: "memm-viterbi", kept: true, lessons: true, prepare: guidedBy(along(pageguide.Viterbi, pageguide.ByDiscount))},
-	{name: "memm-states", kept: true, lessons: true, prepare: guidedBy(along(pageguide.Marginal, pageguide.ByStates))},
-	{name: "memm-marginal-words", kept: true, lessons: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveWords))},
-	{name: "memm-marginal-rest", kept: true, lessons: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveAll&^pageguide.ObserveWords))},
+	{name: "focused-2000", kept: true, samples: true, prepare: guidedBy(fromGraph(pageguide.Focused2000))},
+	{name: "focused-2000-pages", kept: true, samples: true, prepare: byPages(guidedBy(fromGraph(pageguide.Focused2000)))},
+	{name: "best-first-cosine", kept: true, samples: true, prepare: guidedBy(fromGraph(pageguide.BestFirst))},
+	{name: "memm-marginal", kept: true, samples: true, prepare: guidedBy(fromGraph(pageguide.MEMM))},
+	{name: "memm-viterbi", kept: true, samples: true, prepare: guidedBy(along(pageguide.Viterbi, pageguide.ByDiscount))},
+	{name: "memm-states", kept: true, samples: true, prepare: guidedBy(along(pageguide.Marginal, pageguide.ByStates))},
+	{name: "memm-marginal-words", kept: true, samples: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveWords))},
+	{name: "memm-marginal-rest", kept: true, samples: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveAll&^pageguide.ObserveWords))},
 	{name: "fish-search", kept: true, access: AccessExamples, prepare: guidedBy(fish)},
 	{name: "shark-search", kept: true, access: AccessExamples, prepare: guidedBy(sharks)},
-	{name: "rennie-mccallum", kept: true, lessons: true, prepare: guidedBy(worth)},
-	{name: "oracle-labels", whole: knowsAll, prepare: observed(oracle.Labels)},
-	{name: "oracle-hubs", kept: true, whole: knowsAll, prepare: observed(oracle.Hubs)},
-	{name: "oracle", kept: true, whole: knowsAll, prepare: observed(oracle.Paths)},
+	{name: "rennie-mccallum", kept: true, samples: true, prepare: guidedBy(worth)},
+	{name: "oracle-labels", whole: informed, prepare: observed(oracle.Labels)},
+	{name: "oracle-hubs", kept: true, whole: informed, prepare: observed(oracle.Hubs)},
+	{name: "oracle", kept: true, whole: informed, prepare: observed(oracle.Paths)},
 }
 
 // furtherBy returns the ranker of a name, or nil.
-func furtherBy(name string) *furtherRanker {
-	for i := range further {
-		if further[i].name == name {
-			return &further[i]
+func furtherBy(name string) *variant {
+	for i := range variants {
+		if variants[i].name == name {
+			return &variants[i]
 		}
 	}
 	return nil
@@ -156,13 +156,13 @@ func rankingOf(name string) (*crawlfile.Ranking, error) {
 // observed makes an oracle the ranker of a run.
 func observed(begin func(*oracle.Web) oracle.Oracle) func(context.Context, *Run, preparation) error {
 	return func(_ context.Context, r *Run, p preparation) error {
-		web, err := open(r.Ground)
+		web, err := open(r.Environment)
 		if err != nil {
 			return err
 		}
 		o := begin(web)
 		r.Rankers, r.Observe = map[string]policy.Ranker{p.name: o}, func(s *frontier.Shard, u string) error {
-			if n, ok := web.Number(u); ok && r.Ground.urls[n] == u { // a redirect is no visit
+			if n, ok := web.Number(u); ok && r.Environment.urls[n] == u { // a redirect is no visit
 				return s.Reconsider(o.Fetched(n)...)
 			}
 			return nil
@@ -171,8 +171,8 @@ func observed(begin func(*oracle.Web) oracle.Oracle) func(context.Context, *Run,
 	}
 }
 
-// open returns the web of the ground as oracles see it; that of a computed web has no links.
-func open(g *Ground) (*oracle.Web, error) {
+// open returns the web of the environment as oracles see it; that of a computed web has no links.
+func open(g *Environment) (*oracle.Web, error) {
 	w := &oracle.Web{Target: make([]bool, len(g.urls)), URLs: make([][]string, len(g.urls)), Number: func(url string) (uint32, bool) {
 		n, ok := g.number[g.resolve(url)]
 		return n, ok
@@ -214,7 +214,7 @@ func (p preparation) follow(r *Run, g guide.Guide) {
 // guidedBy makes a guide the ranker of a run; see Ground.guide.
 func guidedBy(train training) func(context.Context, *Run, preparation) error {
 	return func(ctx context.Context, r *Run, p preparation) error {
-		t, err := r.Ground.guide(ctx, p.name, train)
+		t, err := r.Environment.guide(ctx, p.name, train)
 		if err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func taught(_ context.Context, r *Run, p preparation) error {
 func recalling(_ context.Context, r *Run, p preparation) error {
 	c, err := first(r, p)
 	if err == nil {
-		r.Within = r.Ground.Reaching(c)
+		r.Within = r.Environment.Reaching(c)
 	}
 	return err
 }
@@ -273,7 +273,7 @@ func first(r *Run, p preparation) (*Crawl, error) {
 
 // transferred begins with a model trained on other sites (protocol T).
 func transferred(ctx context.Context, r *Run, _ preparation) (err error) {
-	r.Training = uint64(len(r.Ground.elsewhere()))
-	r.Prior, err = r.Ground.transferred(ctx, r.control().GetLearning())
+	r.Training = uint64(len(r.Environment.elsewhere()))
+	r.Prior, err = r.Environment.transferred(ctx, r.control().GetLearning())
 	return err
 }

@@ -13,10 +13,10 @@ import (
 	"forager/schemas"
 )
 
-// book holds the newest records of crawl.control, model.published, hub.ranked and crawl.status: the control record of every
+// cache holds the newest records of crawl.control, model.published, hub.ranked and crawl.status: the control record of every
 // crawl, its apprentice, and the hubs and statuses of its shards. All partitions of the process use it; it is safe for
 // concurrent use.
-type book struct {
+type cache struct {
 	controls *controls.Cache
 
 	mu     sync.Mutex
@@ -33,12 +33,12 @@ type book struct {
 	notifier controls.Notifier
 }
 
-func newBook() *book {
-	return &book{controls: controls.New(), models: make(map[string]*schemas.ModelPublished), hubs: make(map[string]*hubs), epochs: make(map[string]uint64), outdated: make(map[string]bool), statuses: make(map[string][]byte)}
+func newCache() *cache {
+	return &cache{controls: controls.New(), models: make(map[string]*schemas.ModelPublished), hubs: make(map[string]*hubs), epochs: make(map[string]uint64), outdated: make(map[string]bool), statuses: make(map[string][]byte)}
 }
 
 // control takes a record of crawl.control.
-func (b *book) control(r stream.Record) error {
+func (b *cache) control(r stream.Record) error {
 	err := b.controls.Take(r.Key, r.Value)
 	b.notify() // also of one that was refused: the one in force has to be restored
 	if err != nil {
@@ -49,7 +49,7 @@ func (b *book) control(r stream.Record) error {
 
 // model takes a record of model.published; models of fewer pages than a known one are late
 // copies and change nothing.
-func (b *book) model(r stream.Record) error {
+func (b *cache) model(r stream.Record) error {
 	m := new(schemas.ModelPublished)
 	if err := proto.Unmarshal(r.Value, m); err != nil {
 		return fmt.Errorf("%s offset %d: %w", r.Topic, r.Offset, err)
@@ -74,7 +74,7 @@ type hubs struct {
 }
 
 // hub takes a record of hub.ranked; rankings of fewer pages than a known one are late copies.
-func (b *book) hub(r stream.Record) error {
+func (b *cache) hub(r stream.Record) error {
 	if r.Value == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (b *book) hub(r stream.Record) error {
 }
 
 // status takes a record of crawl.status; its headers are sufficient.
-func (b *book) status(r stream.Record) error {
+func (b *cache) status(r stream.Record) error {
 	epoch, err := strconv.ParseUint(r.Headers[schemas.HeaderEpoch], 10, 64)
 	if err != nil {
 		return nil // written by an older version of the program
@@ -126,7 +126,7 @@ func (b *book) status(r stream.Record) error {
 }
 
 // lastStatus returns the newest status of a unit in the topic; nil if there is none.
-func (b *book) lastStatus(unit string) (*schemas.CrawlStatus, error) {
+func (b *cache) lastStatus(unit string) (*schemas.CrawlStatus, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	value, ok := b.statuses[unit]
@@ -138,7 +138,7 @@ func (b *book) lastStatus(unit string) (*schemas.CrawlStatus, error) {
 }
 
 // takeOutdated reports, once, whether the status of a unit must be written again.
-func (b *book) takeOutdated(unit string) bool {
+func (b *cache) takeOutdated(unit string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer delete(b.outdated, unit)
@@ -146,45 +146,45 @@ func (b *book) takeOutdated(unit string) bool {
 }
 
 // ranked returns the newest hubs of a shard; nil if there are none.
-func (b *book) ranked(unit string) *hubs {
+func (b *cache) ranked(unit string) *hubs {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.hubs[unit]
 }
 
 // forget drops the hubs of a crawl that was deleted.
-func (b *book) forget(unit string) {
+func (b *cache) forget(unit string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.hubs, unit)
 }
 
-// version counts the changes of the book.
-func (b *book) version() uint64 {
+// version counts the changes of the cache.
+func (b *cache) version() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.changes
 }
 
 // look returns a crawl's newest control record and apprentice; nil if there is none.
-func (b *book) look(crawl string) (*schemas.CrawlControl, *schemas.ModelPublished) {
+func (b *cache) look(crawl string) (*schemas.CrawlControl, *schemas.ModelPublished) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.controls.Look(crawl), b.models[crawl]
+	return b.controls.Get(crawl), b.models[crawl]
 }
 
 // changed counts a change and wakes the readers; the caller holds mu.
-func (b *book) changed() {
+func (b *cache) changed() {
 	b.changes++
 	b.notifier.Notify()
 }
 
 // notify counts a change and wakes the readers; also when only an object has arrived.
-func (b *book) notify() {
+func (b *cache) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changed()
 }
 
 // subscribe returns a channel that gets a value after every change, until cancel is called.
-func (b *book) subscribe(int) (<-chan struct{}, func()) { return b.notifier.Subscribe() }
+func (b *cache) subscribe(int) (<-chan struct{}, func()) { return b.notifier.Subscribe() }

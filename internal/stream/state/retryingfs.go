@@ -10,13 +10,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// PatientFS is a file system on which writes to a full disk wait until there is space, however long
+// RetryingFS is a file system on which writes to a full disk wait until there is space, however long
 // that takes. Pebble ends its process when its log cannot be written, and a process that ends for a
 // full disk would end again at every start. The wait cannot be cancelled; a process that is killed
 // meanwhile leaves the state of the last commit.
 //
 // Reads and deletions are not affected.
-type PatientFS struct {
+type RetryingFS struct {
 	vfs.FS
 	// Wait begins a wait for space for a file: sleep pauses, over ends the wait.
 	Wait func(name string) (sleep func(cause error), over func())
@@ -28,7 +28,7 @@ func diskFull(err error) bool {
 }
 
 // WhenSpace calls f until it does not fail for lack of space.
-func (p *PatientFS) WhenSpace(name string, f func() error) error {
+func (p *RetryingFS) WhenSpace(name string, f func() error) error {
 	sleep, over := p.Wait(name)
 	defer over()
 	for {
@@ -41,7 +41,7 @@ func (p *PatientFS) WhenSpace(name string, f func() error) error {
 }
 
 // file wraps the file that open returns.
-func (p *PatientFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
+func (p *RetryingFS) file(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	var f vfs.File
 	err := p.WhenSpace(name, func() (err error) {
 		f, err = open()
@@ -50,46 +50,46 @@ func (p *PatientFS) file(name string, open func() (vfs.File, error)) (vfs.File, 
 	if err != nil {
 		return nil, err
 	}
-	return &patientFile{File: f, fs: p, name: name}, nil
+	return &retryingFile{File: f, fs: p, name: name}, nil
 }
 
 // Create creates a file, once there is space for it.
-func (p *PatientFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+func (p *RetryingFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return p.file(name, func() (vfs.File, error) { return p.FS.Create(name, c) })
 }
 
 // OpenReadWrite opens or creates a file, once there is space for it.
-func (p *PatientFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+func (p *RetryingFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	return p.file(name, func() (vfs.File, error) { return p.FS.OpenReadWrite(name, c, opts...) })
 }
 
 // ReuseForWrite reuses the space of a file.
-func (p *PatientFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+func (p *RetryingFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return p.file(name, func() (vfs.File, error) { return p.FS.ReuseForWrite(old, name, c) })
 }
 
 // OpenDir opens a folder.
-func (p *PatientFS) OpenDir(name string) (vfs.File, error) {
+func (p *RetryingFS) OpenDir(name string) (vfs.File, error) {
 	return p.file(name, func() (vfs.File, error) { return p.FS.OpenDir(name) })
 }
 
 // Link makes a hard link, once there is space for it.
-func (p *PatientFS) Link(old, name string) error {
+func (p *RetryingFS) Link(old, name string) error {
 	return p.WhenSpace(name, func() error { return p.FS.Link(old, name) })
 }
 
 // Rename renames a file, once there is space for it.
-func (p *PatientFS) Rename(old, name string) error {
+func (p *RetryingFS) Rename(old, name string) error {
 	return p.WhenSpace(name, func() error { return p.FS.Rename(old, name) })
 }
 
 // MkdirAll makes folders, once there is space for them.
-func (p *PatientFS) MkdirAll(name string, perm os.FileMode) error {
+func (p *RetryingFS) MkdirAll(name string, perm os.FileMode) error {
 	return p.WhenSpace(name, func() error { return p.FS.MkdirAll(name, perm) })
 }
 
 // Lock locks a file, once there is space for it.
-func (p *PatientFS) Lock(name string) (c io.Closer, err error) {
+func (p *RetryingFS) Lock(name string) (c io.Closer, err error) {
 	err = p.WhenSpace(name, func() error {
 		c, err = p.FS.Lock(name)
 		return err
@@ -98,25 +98,25 @@ func (p *PatientFS) Lock(name string) (c io.Closer, err error) {
 }
 
 // Unwrap returns the underlying file system.
-func (p *PatientFS) Unwrap() vfs.FS { return p.FS }
+func (p *RetryingFS) Unwrap() vfs.FS { return p.FS }
 
-// patientFile is a file of a PatientFS.
-type patientFile struct {
+// retryingFile is a file of a RetryingFS.
+type retryingFile struct {
 	vfs.File
-	fs   *PatientFS
+	fs   *RetryingFS
 	name string
 }
 
 // Write continues where a full disk interrupted it.
-func (f *patientFile) Write(b []byte) (n int, err error) {
+func (f *retryingFile) Write(b []byte) (n int, err error) {
 	return f.writeAll(b, func(rest []byte, _ int) (int, error) { return f.File.Write(rest) })
 }
 
-func (f *patientFile) WriteAt(b []byte, offset int64) (n int, err error) {
+func (f *retryingFile) WriteAt(b []byte, offset int64) (n int, err error) {
 	return f.writeAll(b, func(rest []byte, done int) (int, error) { return f.File.WriteAt(rest, offset+int64(done)) })
 }
 
-func (f *patientFile) writeAll(b []byte, write func(rest []byte, done int) (int, error)) (n int, err error) {
+func (f *retryingFile) writeAll(b []byte, write func(rest []byte, done int) (int, error)) (n int, err error) {
 	err = f.fs.WhenSpace(f.name, func() error {
 		m, err := write(b[n:], n)
 		if n += m; n > len(b) {
@@ -127,15 +127,15 @@ func (f *patientFile) writeAll(b []byte, write func(rest []byte, done int) (int,
 	return n, err
 }
 
-func (f *patientFile) Preallocate(offset, length int64) error {
+func (f *retryingFile) Preallocate(offset, length int64) error {
 	return f.fs.WhenSpace(f.name, func() error { return f.File.Preallocate(offset, length) })
 }
 
-func (f *patientFile) Sync() error { return f.fs.WhenSpace(f.name, f.File.Sync) }
+func (f *retryingFile) Sync() error { return f.fs.WhenSpace(f.name, f.File.Sync) }
 
-func (f *patientFile) SyncData() error { return f.fs.WhenSpace(f.name, f.File.SyncData) }
+func (f *retryingFile) SyncData() error { return f.fs.WhenSpace(f.name, f.File.SyncData) }
 
-func (f *patientFile) SyncTo(length int64) (whole bool, err error) {
+func (f *retryingFile) SyncTo(length int64) (whole bool, err error) {
 	err = f.fs.WhenSpace(f.name, func() error {
 		whole, err = f.File.SyncTo(length)
 		return err

@@ -46,7 +46,7 @@ func (s *Shard) Raise(pages uint64, ids []schemas.ID) (taken bool, err error) {
 	for _, id := range ids {
 		e, err := s.state.SeenID(id)
 		if err == nil && e != nil {
-			err = s.hubs.raise(e)
+			err = s.hubs.boost(e)
 		}
 		if err == nil {
 			err = s.hosts.EvictHosts()
@@ -62,8 +62,8 @@ func (s *Shard) Raise(pages uint64, ids []schemas.ID) (taken bool, err error) {
 	return true, s.save()
 }
 
-// raise marks the entry that a URL's entry leads to, if it is unvisited, and places it again.
-func (hb *hubs) raise(e *state.Entry) error {
+// boost marks the entry that a URL's entry leads to, if it is unvisited, and places it again.
+func (hb *hubs) boost(e *state.Entry) error {
 	e, err := hb.state.Resolve(e)
 	if err != nil || !e.Mark() {
 		return err

@@ -114,7 +114,7 @@ func (f *smallFile) Sync() error {
 func (f *smallFile) SyncData() error { return f.Sync() }
 
 // patientClient returns a client that can only wait and log it.
-func patientClient(t *testing.T, log io.Writer) *kafka.Client {
+func retryingClient(t *testing.T, log io.Writer) *kafka.Client {
 	t.Helper()
 	c, err := kafka.Dial(pipeline.Kafka{Brokers: []string{"127.0.0.1:1"}}, nil, slog.New(slog.NewTextHandler(log, nil)), nil)
 	if err != nil {
@@ -129,7 +129,7 @@ func patientClient(t *testing.T, log io.Writer) *kafka.Client {
 func TestStoreWaitsForSpace(t *testing.T) {
 	var log bytes.Buffer
 	disk := newSmallDisk(1)
-	fs := stateful.PatientFS(patientClient(t, &log), disk)
+	fs := stateful.RetryingFS(retryingClient(t, &log), disk)
 	stop, stopped := make(chan struct{}), make(chan int)
 	go func() { // free space as soon as it is needed
 		n := 0
@@ -179,7 +179,7 @@ func TestStoreWaitsForSpace(t *testing.T) {
 // A wait is logged with its reason and its length.
 func TestWaitForSpaceIsReported(t *testing.T) {
 	var log bytes.Buffer
-	p := stateful.PatientFS(patientClient(t, &log), vfs.NewMem())
+	p := stateful.RetryingFS(retryingClient(t, &log), vfs.NewMem())
 	tries := 0
 	err := p.WhenSpace("state/p3/000007.log", func() error {
 		if tries++; tries < 5 {

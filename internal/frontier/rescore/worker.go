@@ -29,8 +29,8 @@ type Workers struct {
 	pages  *state.Pages
 	queues *queue.Queues
 	places *place.Placer
-	// aheads are those not in use.
-	aheads sync.Pool
+	// idle are those not in use.
+	idle sync.Pool
 }
 
 // NewWorkers returns workers that read the parts of a shard.
@@ -38,9 +38,9 @@ func NewWorkers(state *state.Records, pages *state.Pages, queues *queue.Queues, 
 	return &Workers{state: state, pages: pages, queues: queues, places: places}
 }
 
-// Ahead is what one goroutine needs for reading and scoring concurrently with others, while the shard does not
+// Worker is what one goroutine needs for reading and scoring concurrently with others, while the shard does not
 // change. Its scratch memory is large, so the shard keeps some of them.
-type Ahead struct {
+type Worker struct {
 	*Workers // to be read only
 	model    *apprentice.Model
 	keys     state.Keys
@@ -51,28 +51,28 @@ type Ahead struct {
 	leaf     schemas.Link
 }
 
-// ahead returns one that is not in use.
-func (wk *Workers) ahead() *Ahead {
-	if a, ok := wk.aheads.Get().(*Ahead); ok {
+// worker returns one that is not in use.
+func (wk *Workers) worker() *Worker {
+	if a, ok := wk.idle.Get().(*Worker); ok {
 		return a
 	}
-	return &Ahead{Workers: wk, keys: state.NewKeys(state.ShardPrefix(wk.state.Name))}
+	return &Worker{Workers: wk, keys: state.NewKeys(state.ShardPrefix(wk.state.Name))}
 }
 
 // InParallel calls do for 0 ≤ i < n on all processors, and returns an error of a call that failed;
 // other calls may be left out then.
-func (wk *Workers) InParallel(n int, do func(a *Ahead, i int) error) error {
+func (wk *Workers) InParallel(n int, do func(a *Worker, i int) error) error {
 	return wk.alongside(n, do, func() error { return nil })
 }
 
 // alongside is InParallel while the shard runs meanwhile on one processor: do reads what is committed, and nothing of the
 // shard that changes.
-func (wk *Workers) alongside(n int, do func(a *Ahead, i int) error, meanwhile func() error) error {
+func (wk *Workers) alongside(n int, do func(a *Worker, i int) error, meanwhile func() error) error {
 	m := wk.places.ScoredAheadBy()
 	var next atomic.Int64
 	work := func() error {
-		a := wk.ahead()
-		defer wk.aheads.Put(a)
+		a := wk.worker()
+		defer wk.idle.Put(a)
 		a.model = m
 		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
 			if err := do(a, int(i)); err != nil {
@@ -116,7 +116,7 @@ func (wk *Workers) inParts(from, to uint64, parts int, do func(part int, from, t
 		return nil
 	}
 	size := (to - from + uint64(parts)) / uint64(parts)
-	return wk.InParallel(parts, func(_ *Ahead, i int) error {
+	return wk.InParallel(parts, func(_ *Worker, i int) error {
 		first := from + uint64(i)*size
 		if first > to {
 			return nil
@@ -125,7 +125,7 @@ func (wk *Workers) inParts(from, to uint64, parts int, do func(part int, from, t
 	})
 }
 
-func (a *Ahead) get(key []byte) (value []byte, ok bool, err error) {
+func (a *Worker) get(key []byte) (value []byte, ok bool, err error) {
 	if value, ok, err = a.state.Store.Read(key, a.buf[:0]); ok {
 		a.buf = value
 	}
@@ -133,7 +133,7 @@ func (a *Ahead) get(key []byte) (value []byte, ok bool, err error) {
 }
 
 // score is Pr(high | u,v) of the leaves from first to last of the page set by Turn.
-func (a *Ahead) score(first, last uint32) float64 {
+func (a *Worker) score(first, last uint32) float64 {
 	a.leaf.FirstLeaf, a.leaf.LastLeaf = first, last
 	return a.page.Score(&a.leaf)
 }
@@ -157,7 +157,7 @@ func (wk *Workers) scoreAhead(entries []*state.Entry) error {
 		return nil // place scores them one by one
 	}
 	for work := range slices.Chunk(wk.pageWork(entries), pagesAtOnce) {
-		if err := wk.InParallel(len(work), func(a *Ahead, i int) error { return a.scorePage(&work[i]) }); err != nil {
+		if err := wk.InParallel(len(work), func(a *Worker, i int) error { return a.scorePage(&work[i]) }); err != nil {
 			return err
 		}
 		for i := range work {
@@ -210,7 +210,7 @@ func (wk *Workers) pageWork(entries []*state.Entry) []pageWork {
 }
 
 // scorePage reads what is not in memory and scores the links.
-func (a *Ahead) scorePage(w *pageWork) error {
+func (a *Worker) scorePage(w *pageWork) error {
 	if w.page == nil {
 		var ok bool
 		var err error

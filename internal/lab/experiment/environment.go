@@ -22,9 +22,9 @@ import (
 // maxHops is the number of redirects followed in a row, as in package frontier.
 const maxHops = 10
 
-// Ground is the shared part of all crawls of one task: the web, the pages in scope with their judgements and features, and
+// Environment is the shared part of all crawls of one task: the web, the pages in scope with their judgements and features, and
 // the targets. It is safe for concurrent use.
-type Ground struct {
+type Environment struct {
 	task *taskfile.Task
 	web  *Web
 	*part
@@ -40,17 +40,17 @@ type Ground struct {
 
 	taught sync.Map // *transferredOnce by setting
 
-	under     sync.Map                 // grounds under other critics: func() (*Ground, error) by name
+	under     sync.Map                 // environments under other critics: func() (*Ground, error) by name
 	elsewhere func() []string          // pages of other sites, sorted
 	alike     atomic.Pointer[likeness] // nil = not made
 }
 
-// newGround prepares a task on its web. Pages are judged by the critic and the features of their links extracted, up to
+// newEnvironment prepares a task on its web. Pages are judged by the critic and the features of their links extracted, up to
 // settings.DMax, as in the stages, when a crawl first requests them. Topic features are a setting of each crawl
 // (Learning.topics), not of settings.
-func newGround(task *taskfile.Task, set *taskfile.CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Ground, error) {
+func newEnvironment(task *taskfile.Task, set *taskfile.CriticSet, web *Web, model *critic.Model, settings linkfeature.Settings) (*Environment, error) {
 	settings.Topics, settings.Families = schemas.TopicFeatures_TOPIC_FEATURES_NONE, 0
-	g := &Ground{task: task, set: set, web: web, model: model, left: set.NotCounted.Has(), settings: settings, targets: make(map[string]bool)}
+	g := &Environment{task: task, set: set, web: web, model: model, left: set.NotCounted.Has(), settings: settings, targets: make(map[string]bool)}
 	if err := g.judgeBy(model, task.Critic); err != nil {
 		return nil, err
 	}
@@ -68,9 +68,9 @@ func newGround(task *taskfile.Task, set *taskfile.CriticSet, web *Web, model *cr
 	return g, nil
 }
 
-// For returns the ground of a task that differs in its name and seeds alone.
-func For(g *Ground, task *taskfile.Task) (*Ground, error) {
-	other, err := newGround(task, g.set, g.web, g.model, g.settings)
+// For returns the environment of a task that differs in its name and seeds alone.
+func For(g *Environment, task *taskfile.Task) (*Environment, error) {
+	other, err := newEnvironment(task, g.set, g.web, g.model, g.settings)
 	if err == nil {
 		other.dir = g.dir
 	}
@@ -95,7 +95,7 @@ type verdictKey struct {
 
 // judged returns the verdict on a page in scope, nil for any other URL. On computed webs every judgement has the anchors, so
 // that a page is made once.
-func (g *Ground) judged(ctx context.Context, url string, with judging.Fields) (*verdict, error) {
+func (g *Environment) judged(ctx context.Context, url string, with judging.Fields) (*verdict, error) {
 	p := g.web.pages[url]
 	if p == nil || !g.inScope[url] {
 		return nil, nil
@@ -115,7 +115,7 @@ func (g *Ground) judged(ctx context.Context, url string, with judging.Fields) (*
 	return v, v.err
 }
 
-func (g *Ground) judge(ctx context.Context, v *verdict, p *page, with judging.Fields) error {
+func (g *Environment) judge(ctx context.Context, v *verdict, p *page, with judging.Fields) error {
 	v.size = p.size
 	v.rec = &schemas.LinkFound{Url: p.url, Outcome: p.outcome, Status: uint32(p.status), Redirect: p.redirect, Detail: p.detail}
 	if p.outcome != schemas.Outcome_OUTCOME_DELIVERED {
@@ -139,7 +139,7 @@ func (g *Ground) judge(ctx context.Context, v *verdict, p *page, with judging.Fi
 }
 
 // extraction returns that of a page in scope by the settings of a crawl.
-func (g *Ground) extraction(v *verdict, s linkfeature.Settings) (*extraction, error) {
+func (g *Environment) extraction(v *verdict, s linkfeature.Settings) (*extraction, error) {
 	switch {
 	case v.rec.Judgement == nil:
 		return new(extraction), nil
@@ -155,14 +155,14 @@ func (g *Ground) extraction(v *verdict, s linkfeature.Settings) (*extraction, er
 
 // rest drops the cached results of the pages for the crawls of this task; the next crawl computes them again. Guides are
 // kept: they belong to the web (forgetGuides).
-func (g *Ground) rest() {
+func (g *Environment) rest() {
 	g.made.Clear()
 	g.alike.Store(nil)
 	g.under.Clear()
 }
 
 // settingsOf returns the settings by which the links of a crawl are extracted.
-func settingsOf(g *Ground, l *schemas.Learning) (linkfeature.Settings, error) {
+func settingsOf(g *Environment, l *schemas.Learning) (linkfeature.Settings, error) {
 	wanted, err := linkfeature.SettingsOf(l)
 	s := g.settings
 	s.Topics, s.Families = wanted.Topics, wanted.Families.InTable()
@@ -170,7 +170,7 @@ func settingsOf(g *Ground, l *schemas.Learning) (linkfeature.Settings, error) {
 }
 
 // verdict returns the response of the stages between fetch and feature-extract to a request, and the size of the body, bytes.
-func (g *Ground) verdict(ctx context.Context, r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*schemas.LinkFound, int, error) {
+func (g *Environment) verdict(ctx context.Context, r *schemas.FetchRequest, ctl *schemas.CrawlControl) (*schemas.LinkFound, int, error) {
 	v, err := g.judged(ctx, r.GetUrl(), judging.FieldsOf(ctl))
 	if err != nil {
 		return nil, 0, err
@@ -199,19 +199,19 @@ func (g *Ground) verdict(ctx context.Context, r *schemas.FetchRequest, ctl *sche
 }
 
 // counted reports whether a page is part of the measures.
-func (g *Ground) counted(url string) bool { return !g.left(url, g.web.labels[url]) }
+func (g *Environment) counted(url string) bool { return !g.left(url, g.web.labels[url]) }
 
-// Critic returns the model that judges this ground's pages.
-func (g *Ground) Critic() *critic.Model { return g.model }
+// Critic returns the model that judges this environment's pages.
+func (g *Environment) Critic() *critic.Model { return g.model }
 
 // Target reports whether a page is a target of the task.
-func (g *Ground) Target(url string) bool { return g.targets[url] }
+func (g *Environment) Target(url string) bool { return g.targets[url] }
 
 // Targets returns the number of the task's target pages.
-func (g *Ground) Targets() int { return len(g.targets) }
+func (g *Environment) Targets() int { return len(g.targets) }
 
 // Lost returns the first seed of a draw that leads to no page in scope, "" if all do.
-func (g *Ground) Lost(draw int) string {
+func (g *Environment) Lost(draw int) string {
 	for _, s := range g.task.Seeds[draw] {
 		if u, err := weburl.Parse(s); err != nil || g.resolve(u.String()) == "" {
 			return s
@@ -221,4 +221,4 @@ func (g *Ground) Lost(draw int) string {
 }
 
 // Seeds returns the canonical URLs of the seeds of a draw.
-func (g *Ground) Seeds(draw int) ([]string, error) { return canonical(g.task.Seeds[draw]) }
+func (g *Environment) Seeds(draw int) ([]string, error) { return canonical(g.task.Seeds[draw]) }
