@@ -209,7 +209,7 @@ func (w *Web) Parents(ctx context.Context) localgraph.Parents {
 	return localgraph.Known(func(p uint32) []uint32 { return w.parents[p] })
 }
 
-// Lessons returns the training data of a guide about targets.
+// Samples returns the training data of a guide about targets.
 func (w *Web) Samples(ctx context.Context, targets []uint32) *pageguide.Samples {
 	l := &pageguide.Samples{Targets: targets, Parents: w.Parents(ctx), Page: w.Page}
 	l.Children = func(g *localgraph.Graph) (func(uint32) []uint32, error) {
