@@ -126,7 +126,7 @@ func outside(crawl string, st *schemas.CrawlStatus, p *Pipeline, now time.Time) 
 var texts = map[schemas.WaitCause][2]string{
 	schemas.WaitCause_WAIT_CAUSE_GATE:             {"the gate of the ranker lets no link to them through", "mark further topics (forager crawl focus), or change the ranker (forager crawl ranker)"},
 	schemas.WaitCause_WAIT_CAUSE_HOST_CAP:         {"their hosts have had as many requests as scope.host_cap allows", "give seeds on other hosts (forager crawl seeds), or start another crawl with a larger scope.host_cap"},
-	schemas.WaitCause_WAIT_CAUSE_STOPPED:          {"the crawl was stopped", "start another crawl"},
+	schemas.WaitCause_WAIT_CAUSE_STOPPED:          {"the crawl was stopped", "forager crawl resume"},
 	schemas.WaitCause_WAIT_CAUSE_BUDGET:           {"the budget is spent, or reserved for requests in flight", "forager crawl resume with a larger budget (--pages, --requests)"},
 	schemas.WaitCause_WAIT_CAUSE_PAUSED:           {"the crawl is paused", "forager crawl resume"},
 	schemas.WaitCause_WAIT_CAUSE_DISK:             {"the disk is low", "free space on the disk, or lower disk.pause_below"},
@@ -160,7 +160,10 @@ func (c *Cause) describe(st *schemas.CrawlStatus, late string) {
 	}
 }
 
-// String describes the cause with its share and the remedy.
+// String describes the cause with its share, if any URL waits, and the remedy.
 func (c *Cause) String() string {
+	if c.URLs == 0 {
+		return fmt.Sprintf("%s (%s)", c.Text, c.Remedy)
+	}
 	return fmt.Sprintf("%.0f %% of the URLs wait: %s (%s)", 100*c.Share, c.Text, c.Remedy)
 }

@@ -172,7 +172,7 @@ func (r *rig) testBadPipeline(t *testing.T) {
 
 func (r *rig) testPartsAway(t *testing.T) {
 	r.fails(t, cli.ExitFailure, []string{"doctor", "--timeout", "500ms"},
-		"kafka.brokers", "correct s3.*", "correct clickhouse.*", "forager up --parts", "3 of 6 checks failed")
+		"kafka.brokers", "correct s3.*", "correct clickhouse.*", "forager up --parts", "3 of 7 checks failed")
 	r.fails(t, cli.ExitFailure, []string{"crawl", "status", "--within", "500ms"}, "forager up", "forager doctor", r.cfg.Kafka.Brokers[0])
 	r.fails(t, cli.ExitFailure, []string{"setup", "--timeout", "500ms"}, "forager up --parts")
 	r.fails(t, cli.ExitFailure, []string{"query", "SELECT 1"}, "forager up")

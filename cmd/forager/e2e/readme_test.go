@@ -165,7 +165,7 @@ func TestREADME(t *testing.T) {
 		"has finished: pages budget spent; 60 pages", fmt.Sprintf("stopped %d processes", 1+len(cli.Programs)), "delivered",
 		"physics: paused", "1 seeds for physics", "physics: running", "physics has finished: pages budget spent; 120 pages",
 		" examples of ", "BEFORE: ", "AFTER, ", "chosen: --minimum ", "chosen: --model ", "focus: [" + topic, "LOG ODDS", "no dead letters", "0 requests are to be tried again", " in physics.warc.gz", "120 pages of physics in physics.jsonl.gz",
-		"tiny, protocol C: tasks 1, draws 4", "tiny, protocol C: tasks 1, draws 2", "bit for bit the model that live training published", "published as models/apprentice/chemistry/60-", "physics is deleted: ",
+		"tiny, access seeds: tasks 1, draws 4", "tiny, access seeds: tasks 1, draws 2", "bit for bit the model that live training published", "published as models/apprentice/chemistry/60-", "physics is deleted: ",
 		" targets\nLAYER ", "context-graph of ", "published near/",
 	} {
 		if !strings.Contains(string(out), want) {
