@@ -151,7 +151,7 @@ func TestChartHasEveryStage(t *testing.T) {
 	want, scales := make(map[string]string), make(map[string]bool)
 	for _, s := range stages(t) {
 		want[s], scales[s] = "Deployment", s != "monitor" // which reads by no consumer group
-		if strings.Contains(read(t, filepath.Join("../../stages", s, "main.go")), "stagemain.Stateful(") {
+		if strings.Contains(read(t, filepath.Join("../../stages", s, "main.go")), "stateful.Stage{") {
 			want[s], scales[s] = "StatefulSet", false
 		}
 	}
