@@ -1,20 +1,23 @@
 // Package linkvalue is a ranker that learns, during a crawl, what links are worth apart from what their pages are about: a
 // page that lists targets may be about something else. It implements frontier.Learner.
 //
-// The score of a URL v is the relevance that v is expected to have, in (0,1): a logistic regression on what is known of v
-// and of its sources, the pages with links to v. It is fitted to the calibrated R of the pages fetched so far, given what
-// was known of each when it was fetched. Features of v are, as the best and the mean of its sources:
+// The value of a URL v is the relevance that v is expected to have, in (0,1), and half of the gain that is expected behind v: by how
+// much the relevance of the pages that are first found on v will be more than that of as many average pages. Both are regressions on
+// what is known of v and of its sources, the pages with links to v; logistic, fitted to the calibrated R of the pages fetched so far, and
+// log-linear, fitted to the gain that each had. Both see what was known of a page when it was fetched. Features of v are, as
+// the best of its sources:
 //
-//	yield   what links of the source have led to: (4p + Σr) / (4 + n), r the calibrated R of its n links that were
-//	        fetched, in whichever order they and the source were; p is its prior
-//	near    the same with the links close to v on the page counted by their distance, and the yield as the prior
-//	rank    of the log odds of the source among the pages fetched: of all classes, and among topics only
-//	anchor  the log odds of the link's own text under the critic
-//	R       of the source, calibrated
+//	yield      what links of the source have led to: (2p + Σr) / (2 + n), r the calibrated R of its n links that were
+//	           fetched, in whichever order they and the source were; p is its prior
+//	near       the same with the links close to v on the page counted by their distance, and the yield as the prior
+//	rank       of the log odds of the source among the pages fetched: of all classes, and among topics only
+//	anchor     the log odds of the link's own text under the critic
+//	relevance  of the source, calibrated
 //
-// and the number of sources, how often the least tried of them was tried, and how many URLs were known before v. The weights
-// begin at values that were found on other webs (start), to which ridge regression draws them. The last two features begin
-// with negative weights: where the critic is often wrong and verdicts say little, the crawl stays broad.
+// and the mean yield, the agreement of the sources (the log odds of their yields less those of the mean R, pooled), the number of
+// sources, how often the least tried of them was tried, and how many URLs were known before v. The weights begin at values that were
+// found on other webs (valueStart, behindStart), to which ridge regression draws them. The last two features begin with negative
+// weights: where the critic is often wrong and verdicts say little, the crawl stays broad. The score is x/(1+x) of the value x.
 //
 // The prior p of a source is linear in the ranks of its log odds and in the best yield of its own sources when it was
 // fetched, by ridge regression on the yields of all sources.

@@ -34,10 +34,13 @@ type Ranker struct {
 	sources []*source // that have waiting links
 	ranks   ranks
 	prior   prior
-	value   regression
-	pages   uint64 // delivered
-	next    uint64 // pages at the next fit
-	cut     float64
+	seen    examples
+	rewards rewards
+	// value is the R of a URL, behind the gain of what is first found on it.
+	value, behind regression
+	pages         uint64 // delivered
+	next          uint64 // pages at the next fit
+	cut           float64
 	// held is what URLs that wait and their sources take, bytes, and most its bound. What was dropped counts until the next
 	// measure.
 	held, most int
@@ -63,7 +66,10 @@ type edge struct {
 
 // New returns a ranker that has learned nothing.
 func New() *Ranker {
-	return &Ranker{waiting: make(map[string]*target), past: newPast(), prior: newPrior(), value: newRegression(), next: firstFit, most: mostHeld}
+	return &Ranker{
+		waiting: make(map[string]*target), past: newPast(), prior: newPrior(),
+		value: newRegression(valueStart, logistic), behind: newRegression(behindStart, exponential), next: firstFit, most: mostHeld,
+	}
 }
 
 // Score returns the published value of v, seeds first.
@@ -92,6 +98,9 @@ func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	for _, e := range t.edges {
 		e.from.remove(t)
 	}
+	if len(t.edges) > 0 {
+		t.edges[0].from.behind.end(rec) // it was found first there
+	}
 	is := verdict{}
 	switch rec.GetOutcome() {
 	case schemas.Outcome_OUTCOME_DELIVERED:
@@ -116,11 +125,13 @@ func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 // deliver takes a page with its links.
 func (r *Ranker) deliver(t *target, relevance float64, rec *schemas.LinkFound) {
 	r.pages++
+	s := newSource(rec)
 	if len(t.edges) > 0 {
 		x := r.features(t)
-		r.value.add(&x, relevance)
+		r.seen.add(&x, relevance, s.behind)
+		r.rewards.pages++
+		r.rewards.sum += relevance
 	}
-	s := newSource(rec.GetJudgement())
 	for _, e := range t.edges {
 		s.inherited = max(s.inherited, e.from.yield())
 		r.credit(e, relevance)
@@ -186,6 +197,7 @@ func (r *Ranker) wait(url string, e edge) {
 	t := r.waiting[url]
 	if t == nil {
 		t = &target{url: url, number: r.known}
+		e.from.behind.found++
 		r.known++
 		r.waiting[url] = t
 		r.held += targetCost + len(url)
@@ -227,8 +239,10 @@ func (r *Ranker) fit() {
 	r.prior.fit(r.sources)
 	for _, s := range r.sources {
 		s.prior = r.prior.of(s)
+		s.behind.yield = s.yield()
 	}
-	r.value.fit()
+	r.value.fit(r.seen.x, r.seen.r)
+	r.behind.fit(r.seen.x, r.seen.gains(r.rewards.mean()))
 	all := r.byValue()
 	r.cut = 0
 	if len(all) > best {
@@ -256,8 +270,17 @@ func (r *Ranker) byValue() []valued {
 	return all
 }
 
-// valueOf returns the relevance that a URL is expected to have.
+// valueOf returns the value of a URL, in (0,1).
 func (r *Ranker) valueOf(t *target) float64 {
 	x := r.features(t)
-	return sigmoid(dot(&r.value.weights, &x))
+	return worth(r.value.of(&x), r.behind.of(&x))
+}
+
+// discount of relevant pages that are to be found against one that is fetched.
+const discount = .5
+
+// worth returns the value of a URL by its expected R and by what is expected behind it.
+func worth(relevance, behind float64) float64 {
+	pages := relevance + discount*behind
+	return pages / (1 + pages)
 }

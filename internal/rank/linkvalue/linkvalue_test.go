@@ -57,6 +57,33 @@ type naive struct {
 	sources map[string][]link    // of URLs that wait
 	sum     []float64            // by page
 	credits []map[int][]float64  // by page and index
+	behind  []behind             // by page, without yields
+}
+
+// countBehind counts what became of the URLs that were first found on each page, of records without redirects.
+func (n *naive) countBehind(records []*schemas.LinkFound) {
+	n.behind = make([]behind, len(n.pages))
+	fetched, finder := make(map[string]bool), make(map[string]*behind)
+	for _, rec := range records {
+		if fetched[rec.GetUrl()] {
+			continue
+		}
+		fetched[rec.GetUrl()] = true
+		if b := finder[rec.GetUrl()]; b != nil {
+			if rec.GetJudgement() == nil {
+				b.found--
+			} else {
+				b.fetched++
+				b.sum += rec.GetJudgement().GetCalibrated()
+			}
+		}
+		for _, l := range rec.GetLinks() {
+			if v := l.GetUrl(); !fetched[v] && finder[v] == nil {
+				finder[v] = &n.behind[n.at[rec.GetUrl()]]
+				finder[v].found++
+			}
+		}
+	}
 }
 
 // recompute takes the records that a crawl has counted, each URL once.
@@ -125,7 +152,9 @@ func TestLearnsAsFromAllRecords(t *testing.T) {
 					t.Fatalf("record %d: the score of %s is %v, announced was %v", i, v, w.published, scores[v])
 				}
 			}
-			checkSums(t, r, recompute(records[:i+1]))
+			n := recompute(records[:i+1])
+			n.countBehind(records[:i+1])
+			checkSums(t, r, n)
 		}
 		again := New()
 		for _, rec := range records {
@@ -171,6 +200,10 @@ func checkSums(t *rapid.T, r *Ranker, n *naive) {
 			}
 			if len(e.from.outcomes) < targets {
 				t.Fatalf("a source of %s has %d outcomes, its links led to %d pages", v, len(e.from.outcomes), targets)
+			}
+			got, expected := *e.from.behind, n.behind[o.page]
+			if got.found != expected.found || got.fetched != expected.fetched || math.Abs(got.sum-expected.sum) > 1e-9 {
+				t.Fatalf("behind a source of %s is %+v, want %+v", v, got, expected)
 			}
 			var sum float64
 			for _, c := range e.from.outcomes {
@@ -262,6 +295,34 @@ func TestFollowsWhatLinksLeadTo(t *testing.T) {
 	}
 }
 
+// TestFollowsWhatIsBehind: pages whose links have a text unlike the focus, and that are irrelevant, but lead to relevant pages, come
+// before those whose links are like the focus and lead nowhere.
+func TestFollowsWhatIsBehind(t *testing.T) {
+	r := New()
+	home := &schemas.LinkFound{Url: "home", Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .1, Calibrated: .1}}
+	for i := range 60 {
+		home.Links = append(home.Links, &schemas.Link{Url: fmt.Sprint("like", i)}, &schemas.Link{Url: fmt.Sprint("list", i)})
+		home.Judgement.Anchors = append(home.Judgement.Anchors, schemas.AnchorSteps/2, schemas.AnchorSteps/50)
+	}
+	r.Observe(home)
+	for i := range 30 {
+		like := &schemas.LinkFound{Url: fmt.Sprint("like", i), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .1, Calibrated: .1}}
+		list := &schemas.LinkFound{Url: fmt.Sprint("list", i), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .1, Calibrated: .1}}
+		for k := range 5 {
+			list.Links = append(list.Links, &schemas.Link{Url: fmt.Sprint("target", i, ".", k)})
+		}
+		r.Observe(like)
+		r.Observe(list)
+		for k := range 5 {
+			r.Observe(&schemas.LinkFound{Url: fmt.Sprint("target", i, ".", k), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: 1, Calibrated: 1}})
+		}
+	}
+	like, list := r.Score("like45", new(policy.Source)), r.Score("list45", new(policy.Source))
+	if list <= like {
+		t.Errorf("a page that leads to relevant ones has the score %v, another %v", list, like)
+	}
+}
+
 // TestRanks compares with a count.
 func TestRanks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -295,43 +356,57 @@ func TestRanks(t *testing.T) {
 
 // TestFitIsTheBest: no weights near those fitted have a smaller loss.
 func TestFitIsTheBest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		g := newRegression()
-		for range rapid.IntRange(0, 60).Draw(t, "examples") {
-			x := vector{constant: 1}
-			for i := 1; i < features; i++ {
-				x[i] = rapid.Float64Range(-1, 1).Draw(t, "x")
-			}
-			g.add(&x, rapid.Float64Range(0, 1).Draw(t, "y"))
-		}
-		for range 10 {
-			g.fit()
-		}
-		loss := func(w vector) (sum float64) {
-			for i := range w {
-				by := float64(ridge)
-				if i == constant {
-					by = constantRidge
+	for name, model := range map[string]struct {
+		regression
+		most float64 // of an observation
+		loss func(z, y float64) float64
+	}{
+		"logistic": {newRegression(valueStart, logistic), 1, func(z, y float64) float64 { return math.Log1p(math.Exp(z)) - y*z }},
+		"exponential": {newRegression(behindStart, exponential), mostGain, func(z, y float64) float64 {
+			return math.Exp(min(z, 3))*(1+max(0, z-3)) - y*z
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				g := model.regression
+				var xs []vector
+				var ys []float64
+				for range rapid.IntRange(0, 60).Draw(t, "examples") {
+					x := vector{constant: 1}
+					for i := range constant {
+						x[i] = rapid.Float64Range(-1, 1).Draw(t, "x")
+					}
+					xs, ys = append(xs, x), append(ys, rapid.Float64Range(0, model.most).Draw(t, "y"))
 				}
-				sum += by / 2 * (w[i] - start[i]) * (w[i] - start[i])
-			}
-			for n := range g.x {
-				z := dot(&w, &g.x[n])
-				sum += math.Log1p(math.Exp(z)) - g.y[n]*z
-			}
-			return sum
-		}
-		least := loss(g.weights)
-		for i := range features {
-			for _, d := range []float64{-.05, .05} {
-				w := g.weights
-				w[i] += d
-				if loss(w) < least {
-					t.Fatalf("the loss is %v, and %v with %v more of weight %d", least, loss(w), d, i)
+				for range 20 {
+					g.fit(xs, ys)
 				}
-			}
-		}
-	})
+				loss := func(w vector) (sum float64) {
+					for i := range w {
+						by := float64(ridge)
+						if i == constant {
+							by = constantRidge
+						}
+						sum += by / 2 * (w[i] - g.start[i]) * (w[i] - g.start[i])
+					}
+					for n := range xs {
+						sum += model.loss(dot(&w, &xs[n]), ys[n])
+					}
+					return sum
+				}
+				least := loss(g.weights)
+				for i := range features {
+					for _, d := range []float64{-.05, .05} {
+						w := g.weights
+						w[i] += d
+						if loss(w) < least {
+							t.Fatalf("the loss is %v, and %v with %v more of weight %d", least, loss(w), d, i)
+						}
+					}
+				}
+			})
+		})
+	}
 }
 
 // BenchmarkObserve is what a page with 50 links costs while about so many URLs wait as may.

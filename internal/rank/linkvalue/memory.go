@@ -10,11 +10,13 @@ import (
 const (
 	// targetCost is what a URL that waits takes apart from its text, edgeCost what each source of it adds, sourceCost what a
 	// source takes and outcomeCost each outcome of it, bytes, with the spare capacity of slices and of the map.
-	targetCost, edgeCost, sourceCost, outcomeCost = 128, 48, 160, 24
+	targetCost, edgeCost, sourceCost, outcomeCost = 128, 48, 216, 24
 	// mostHeld are the bytes of all of these.
 	mostHeld = 32 << 20
+	// behindBytes are those of what became of the URLs found on a page.
+	behindBytes = 32
 	// fixedBytes are those of the examples and the ranks.
-	fixedBytes = mostExamples*(features+1)*8 + 4*mostRanked*8
+	fixedBytes = mostExamples*((features+2)*8+behindBytes) + 4*mostRanked*8
 )
 
 // Bytes returns how much memory the ranker takes, about, and at most MostBytes.

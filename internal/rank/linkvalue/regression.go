@@ -5,56 +5,66 @@ import "math"
 // vector has a number for each feature.
 type vector [features]float64
 
-// Features of a URL; see the package's documentation.
+// Features of a URL; see the package's documentation. Those before pooled are the greatest among the links to it.
 const (
-	constant = iota
-	bestYield
+	bestYield = iota
+	near
+	rank
+	topicRank
+	anchor
+	relevance
+	pooled // from here on of all links together
 	meanYield
-	bestNear
-	meanNear
-	bestRank
-	meanRank
-	bestTopicRank
-	meanTopicRank
-	bestAnchor
-	meanAnchor
-	bestRelevance
-	meanRelevance
+	agreement
 	sources
 	tried
 	order
+	constant
 	features
 )
 
-// start are the weights without observations.
-var start = vector{
-	constant: -3, bestYield: 3, meanYield: 1, bestNear: 1.5, bestRank: .5, bestTopicRank: .25, bestAnchor: 1, bestRelevance: .5,
-	tried: -.7, order: -3,
+// Names are those of the features in explanations.
+var Names = [features]string{
+	bestYield: "yield", near: "near", rank: "rank", topicRank: "topic-rank", anchor: "anchor", relevance: "relevance", meanYield: "mean-yield",
+	agreement: "agreement", sources: "sources", tried: "tried", order: "order", constant: "constant",
 }
 
-// features returns those of a URL with sources.
+// Weights without observations, of the R of a URL and of what is behind it.
+var (
+	valueStart = vector{
+		bestYield: 3, near: 1.5, rank: .5, topicRank: .25, anchor: 1, relevance: .5, meanYield: 1, agreement: 1, tried: -.7, order: -2, constant: -3,
+	}
+	behindStart = vector{anchor: 1, order: -1, constant: -1.5}
+)
+
+// ofLink returns the features of a URL by one link.
+func (e *edge) ofLink() [pooled]float64 {
+	s := e.from
+	return [pooled]float64{s.yield(), s.near(e.index), s.rank, s.topicRank, e.anchor, s.relevance}
+}
+
+// features returns those of a URL, all but the constant 0 for one without links.
 func (r *Ranker) features(t *target) (x vector) {
 	x[constant] = 1
 	if len(t.edges) == 0 {
 		return x
 	}
-	share := 1 / float64(len(t.edges))
-	x[bestAnchor], x[tried] = math.Inf(-1), math.Inf(1)
-	both := func(of int, value float64) {
-		x[of] = max(x[of], value)
-		x[of+1] += share * value
+	n, base, least := float64(len(t.edges)), logit(r.rewards.mean()), math.Inf(1)
+	for i := range t.edges {
+		of := t.edges[i].ofLink()
+		for k, value := range of {
+			if i == 0 || value > x[k] {
+				x[k] = value
+			}
+		}
+		x[meanYield] += of[bestYield] / n
+		x[agreement] += logit(of[bestYield]) - base
+		least = min(least, float64(len(t.edges[i].from.outcomes)))
 	}
-	for _, e := range t.edges {
-		both(bestYield, e.from.yield())
-		both(bestNear, e.from.near(e.index))
-		both(bestRank, e.from.rank)
-		both(bestTopicRank, e.from.topicRank)
-		both(bestAnchor, e.anchor)
-		both(bestRelevance, e.from.relevance)
-		x[tried] = min(x[tried], float64(len(e.from.outcomes)))
-	}
-	x[sources] = math.Log(float64(len(t.edges)))
-	x[tried] = math.Log1p(x[tried])
+	x[agreement] /= 4 * math.Sqrt(n)
+	x[agreement] /= 1 + math.Abs(x[agreement])
+	x[sources] = math.Log(n)
+	x[tried] = math.Log1p(least)
 	x[order] = math.Log1p(float64(t.number)) / 5
 	return x
 }
@@ -68,28 +78,54 @@ const (
 	steps, mostStep, leastStep = 4, 2, 1e-3
 )
 
-// regression is a logistic regression with a Gaussian prior around start.
-type regression struct {
-	weights vector
-	x       []vector
-	y       []float64
-	oldest  int
+// examples are the pages fetched last.
+type examples struct {
+	x      []vector
+	r      []float64
+	behind []*behind
+	oldest int
 }
 
-func newRegression() regression { return regression{weights: start} }
-
-// add adds a page that was fetched, with its R.
-func (g *regression) add(x *vector, y float64) {
-	if len(g.x) < mostExamples {
-		g.x, g.y = append(g.x, *x), append(g.y, y)
+// add adds a page that was fetched.
+func (e *examples) add(x *vector, r float64, b *behind) {
+	if len(e.x) < mostExamples {
+		e.x, e.r, e.behind = append(e.x, *x), append(e.r, r), append(e.behind, b)
 		return
 	}
-	g.x[g.oldest], g.y[g.oldest] = *x, y
-	g.oldest = (g.oldest + 1) % mostExamples
+	e.x[e.oldest], e.r[e.oldest], e.behind[e.oldest] = *x, r, b
+	e.oldest = (e.oldest + 1) % mostExamples
 }
 
-// fit goes some steps from the weights so far toward the best ones.
-func (g *regression) fit() {
+// regression is a generalised linear model with a Gaussian prior around start.
+type regression struct {
+	start, weights vector
+	// mean is what is expected with a linear predictor, and its derivative.
+	mean func(z float64) (mean, slope float64)
+}
+
+func newRegression(start vector, mean func(z float64) (mean, slope float64)) regression {
+	return regression{start: start, weights: start, mean: mean}
+}
+
+// logistic is for R, in (0,1).
+func logistic(z float64) (mean, slope float64) {
+	p := sigmoid(z)
+	return p, p * (1 - p)
+}
+
+// exponential is for numbers of pages, at most about 20.
+func exponential(z float64) (mean, slope float64) {
+	n := math.Exp(min(z, 3))
+	return n, n
+}
+
+func (g *regression) of(x *vector) float64 {
+	mean, _ := g.mean(dot(&g.weights, x))
+	return mean
+}
+
+// fit goes some steps from the weights so far toward the best ones for observations y.
+func (g *regression) fit(xs []vector, y []float64) {
 	for range steps {
 		var a [features][features]float64
 		var b vector
@@ -98,14 +134,14 @@ func (g *regression) fit() {
 			if i == constant {
 				by = constantRidge
 			}
-			a[i][i], b[i] = by, by*(start[i]-g.weights[i])
+			a[i][i], b[i] = by, by*(g.start[i]-g.weights[i])
 		}
-		for n := range g.x {
-			x := &g.x[n]
-			p := sigmoid(dot(&g.weights, x))
-			curvature := max(p*(1-p), 1e-3)
+		for n := range xs {
+			x := &xs[n]
+			p, slope := g.mean(dot(&g.weights, x))
+			curvature := max(slope, 1e-3)
 			for i := range x {
-				b[i] += (g.y[n] - p) * x[i]
+				b[i] += (y[n] - p) * x[i]
 				cx := curvature * x[i]
 				for j := range i + 1 {
 					a[i][j] += cx * x[j]
@@ -158,3 +194,9 @@ func dot(a, b *vector) (sum float64) {
 }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// logit returns the log odds of a probability, which is taken for one in [.005,.995].
+func logit(p float64) float64 {
+	p = min(max(p, .005), .995)
+	return math.Log(p / (1 - p))
+}

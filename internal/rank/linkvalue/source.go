@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
 	"forager/schemas"
 )
 
@@ -16,6 +18,8 @@ type source struct {
 	sum              float64   // Σ R of its links that were fetched
 	outcomes         []outcome // of these, by index
 	waiting          []*target // in the order of its links
+	behind           *behind
+	url              uint64 // hash
 }
 
 // outcome is R of the target of a link that was fetched.
@@ -24,11 +28,15 @@ type outcome struct {
 	r     float64
 }
 
-func newSource(j *schemas.Judgement) *source {
-	s := &source{relevance: j.GetCalibrated()}
+func newSource(rec *schemas.LinkFound) *source {
+	j := rec.GetJudgement()
+	s := &source{relevance: j.GetCalibrated(), behind: new(behind), url: HashOf(rec.GetUrl())}
 	s.odds, s.topicOdds = schemas.LogOddsOf(j)
 	return s
 }
+
+// HashOf is what explanations name a page by.
+func HashOf(url string) uint64 { return xxhash.Sum64String(url) }
 
 // credit notes what a link of the source led to.
 func (s *source) credit(index int, r float64) {
@@ -44,7 +52,7 @@ func (s *source) remove(t *target) {
 }
 
 // priorPages is how many fetched links a prior counts as.
-const priorPages = 4
+const priorPages = 2
 
 // yield is the mean R expected of the source's links.
 func (s *source) yield() float64 {
