@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -47,19 +46,13 @@ func (ln *learners) train(ctl *schemas.CrawlControl, o Options) error {
 			ln.byPolicy[p.GetName()] = linkvalue.New()
 		}
 	}
-	from := append([]byte(nil), ln.state.Keys.Kind(state.KindSample)...)
 	if len(ln.byPolicy) == 0 {
 		return nil
 	}
-	return ln.state.Store.Scan(from, state.After(from), func(_, value []byte) (bool, error) {
-		sample := new(schemas.LinkFound)
-		if err := proto.Unmarshal(value, sample); err != nil {
-			return false, fmt.Errorf("frontier: a sample of rankers that learn: %w", err)
-		}
+	return ln.state.Samples(func(rec *schemas.LinkFound) {
 		for _, l := range ln.byPolicy {
-			l.Observe(sample)
+			l.Observe(rec)
 		}
-		return true, nil
 	})
 }
 

@@ -3,10 +3,12 @@ package data
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
 	"forager/cmd/internal/cli"
+	"forager/internal/frontier/why"
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 )
@@ -75,6 +77,7 @@ func printWhy(w io.Writer, e *operate.Explanation) {
 			place = fmt.Sprintf("tier %d, score %.4f, %s%d before it", p.Tier, p.Score, about, p.Before)
 		}
 		fmt.Fprintf(w, "%-12s %s: %s\n", "queue", p.Policy, place)
+		printValue(w, p.Value)
 	}
 	if d := e.Dispatch; d != nil {
 		fmt.Fprintf(w, "%-12s attempt %d, as request %d, by %s with score %.4f in tier %d\n", "requested", e.Attempts, d.Ordinal, d.Policy, d.Score, d.Tier)
@@ -108,5 +111,21 @@ func printWhy(w io.Writer, e *operate.Explanation) {
 	}
 	for _, from := range e.FoundOn {
 		fmt.Fprintf(w, "%-12s %s\n", "found on", from)
+	}
+}
+
+// leastPart is the smallest share of a feature that is printed, nats.
+const leastPart = .05
+
+func printValue(w io.Writer, v *why.Value) {
+	if v == nil {
+		return
+	}
+	fmt.Fprintf(w, "%-12s relevance %.4f expected, %.4f relevant pages behind it\n", "value", v.Relevance, v.Behind)
+	fmt.Fprintf(w, "%-12s %-12s %8s %8s %8s\n", "", "feature", "amount", "adds", "behind")
+	for _, p := range v.Parts {
+		if max(math.Abs(p.Relevance), math.Abs(p.Behind)) >= leastPart {
+			fmt.Fprintf(w, "%-12s %-12s %8.3f %+8.3f %+8.3f  %s\n", "", p.Feature, p.Amount, p.Relevance, p.Behind, p.From)
+		}
 	}
 }

@@ -83,6 +83,29 @@ type Place struct {
 	// counted, too.
 	Before uint64 `json:"before"`
 	Exact  bool   `json:"exact"`
+	// Value explains the score under a ranker that learns what links are worth; missing after 20,000 records. The score may be older.
+	Value *Value `json:"value,omitempty"`
+}
+
+// Value is that of a URL by such a ranker (linkvalue.Explanation).
+type Value struct {
+	// Relevance that is expected of the URL, and Behind the relevant pages that are expected to be found on it beyond those of as many
+	// average pages.
+	Relevance float64 `json:"relevance"`
+	Behind    float64 `json:"behind"`
+	// Parts are the shares of the features.
+	Parts []Part `json:"parts"`
+}
+
+// Part is the share of a feature in a value: Amount of the feature, and what it adds to the log odds of the relevance and to the
+// logarithm of what is behind.
+type Part struct {
+	Feature string `json:"feature"`
+	// From is the page whose link has given it; empty where it is of all links.
+	From      string  `json:"from,omitempty"`
+	Amount    float64 `json:"amount"`
+	Relevance float64 `json:"relevance"`
+	Behind    float64 `json:"behind"`
 }
 
 // Link is one from a page to the URL.

@@ -202,7 +202,10 @@ func (q *question) entry(e *state.Entry) error {
 		}
 		a.Cause = schemas.WaitName(c)
 	}
-	return q.links(e)
+	if err := q.links(e); err != nil {
+		return err
+	}
+	return q.values(e)
 }
 
 // links describes the first pages that link to the entry.

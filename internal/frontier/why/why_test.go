@@ -342,3 +342,41 @@ func TestATierThatWaitsForItsScores(t *testing.T) {
 		t.Errorf("why is y queued: %+v", a)
 	}
 }
+
+// TestValue: the score under a ranker that learns is explained by what it has learned, by the pages that link to the URL.
+func TestValue(t *testing.T) {
+	c := newCrawl(t, func(ctl *schemas.CrawlControl) {
+		ctl.Policies = append([]*schemas.Policy{{Name: "value", Ranker: schemas.Ranker_RANKER_LINK_VALUE}}, ctl.Policies...)
+		ctl.Mixture = new(schemas.Mixture)
+	})
+	x := page("b", "x")
+	var pages []string
+	for i := range 12 {
+		pages = append(pages, page("a", fmt.Sprint(i)))
+	}
+	c.seed(pages...)
+	c.dispatch(12)
+	for i, p := range pages {
+		c.end(p, schemas.Outcome_OUTCOME_DELIVERED, func(r *schemas.LinkFound) { r.Judgement.Calibrated = float64(i) / 12 }, page("b", fmt.Sprint(i)), x)
+	}
+	a := c.ask(x, 0)
+	v := a.Places[0].Value
+	if v == nil || a.Places[1].Value != nil {
+		t.Fatalf("places %+v", a.Places)
+	}
+	worth := v.Relevance + v.Behind/2
+	if score := a.Places[0].Score; score != worth/(1+worth) {
+		t.Errorf("the score is %v, explained by %+v", score, v)
+	}
+	for _, p := range v.Parts {
+		if p.Feature == "relevance" && (p.From != pages[11] || p.Amount != 11./12) {
+			t.Errorf("part %+v", p)
+		}
+		if p.Feature == "sources" && p.From != "" {
+			t.Errorf("part %+v", p)
+		}
+	}
+	if a := c.ask(pages[0], 0); len(a.Places) > 0 {
+		t.Errorf("places of a fetched page %+v", a.Places)
+	}
+}
