@@ -5,7 +5,7 @@ import (
 	"forager/schemas"
 )
 
-// causes are what the entries queued at a host wait for, by its reachability.
+// causes are what the entries queued at a host wait for, by the host's reachability.
 var causes = [state.HostStates]schemas.WaitCause{
 	state.Reachable: schemas.WaitCause_WAIT_CAUSE_WINDOW, state.Resting: schemas.WaitCause_WAIT_CAUSE_HOST_PAUSE,
 	state.Refusing: schemas.WaitCause_WAIT_CAUSE_HOST_REFUSED, state.NoRobots: schemas.WaitCause_WAIT_CAUSE_ROBOTS,
@@ -13,7 +13,7 @@ var causes = [state.HostStates]schemas.WaitCause{
 	state.AtCap: schemas.WaitCause_WAIT_CAUSE_HOST_CAP,
 }
 
-// Cause is what an entry with a place waits for at a host of a reachability that has not as many requests in flight as it may; waiting:
+// Cause is what an entry with a place waits for at a host with free slots, by the host's reachability; waiting:
 // its last try failed.
 func Cause(reachability int, waiting bool) schemas.WaitCause {
 	if c := causes[reachability]; !waiting || c < schemas.WaitCause_WAIT_CAUSE_RETRY {

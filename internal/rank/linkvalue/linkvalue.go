@@ -89,7 +89,7 @@ func (r *Ranker) Observe(rec *schemas.LinkFound) (changed []string) {
 	if _, again := r.past.of(rec.GetUrl()); again || rec.GetOutcome() == schemas.Outcome_OUTCOME_SEEDS {
 		return nil
 	}
-	r.room(needs(rec))
+	r.reserve(needs(rec))
 	t := r.waiting[rec.GetUrl()]
 	if t == nil { // a seed, or forgotten
 		t = &target{url: rec.GetUrl(), number: r.known}

@@ -39,9 +39,9 @@ func needs(rec *schemas.LinkFound) int {
 	return sum
 }
 
-// room forgets the URLs of least value if so many bytes more would be too many. A quarter of all is free afterwards, so that
+// reserve forgets the URLs of least value if so many bytes more would be too many. A quarter of all is free afterwards, so that
 // values are not computed for every page.
-func (r *Ranker) room(bytes int) {
+func (r *Ranker) reserve(bytes int) {
 	if r.held+bytes <= r.most {
 		return
 	}
