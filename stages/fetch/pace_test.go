@@ -130,7 +130,7 @@ func TestHostsSetThePace(t *testing.T) {
 
 // Time-outs and latencies of requests on sockets lengthen the pauses behind them.
 func TestRequestsSetThePace(t *testing.T) {
-	const pause, timeout = 100 * time.Millisecond, 150 * time.Millisecond
+	const pause, timeout = 200 * time.Millisecond, 300 * time.Millisecond
 	b := newBed(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/hangs") {
 			<-r.Context().Done()
@@ -152,8 +152,9 @@ func TestRequestsSetThePace(t *testing.T) {
 		t.Fatalf("%d requests: %v", len(seen), seen)
 	}
 	for i, least := range []time.Duration{timeout + 2*pause, timeout + 3*pause, pause + pause*9/5} {
-		if gap := seen[i+1].begin.Sub(seen[i].begin); gap < least {
-			t.Errorf("request %d began %v after the one before, want %v at least", i+1, gap, least)
+		// The server sees a request later than fetch sends it, by a time that differs from one to the next.
+		if gap := seen[i+1].begin.Sub(seen[i].begin); gap < least-pause/2 {
+			t.Errorf("request %d began %v after the one before, want some %v at least", i+1, gap, least)
 		}
 	}
 }
