@@ -219,7 +219,7 @@ func (d *Demo) run(open func() (*Environment, error)) error {
 	if err := WriteReport(d.Flags.Out, "report.json", report); err != nil {
 		return err
 	}
-	if err := d.S.Print(report, func(w io.Writer) { printDemo(w, report, d.Flags) }); err != nil {
+	if err := d.S.Print(report, func(w io.Writer) { printDemo(w, report, d.Flags, deploy.MonitorAddress(d.Config)) }); err != nil {
 		return err
 	}
 	if !report.Verify.OK {

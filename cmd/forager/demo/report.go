@@ -44,8 +44,8 @@ func (d *Demo) judge(run *Run) error {
 	return nil
 }
 
-// printDemo prints both runs next to one another.
-func printDemo(w io.Writer, r *Report, f *Flags) {
+// printDemo prints both runs next to one another, and where to look at them: page is the address of the monitor.
+func printDemo(w io.Writer, r *Report, f *Flags, page string) {
 	fmt.Fprintf(w, "%s, topic %s\n\n%-34s", r.Web, r.Topic, "")
 	for _, x := range r.Runs {
 		fmt.Fprintf(w, " %12s", x.Ranker)
@@ -86,8 +86,9 @@ func printDemo(w io.Writer, r *Report, f *Flags) {
 	}
 	config := f.Out + "/pipeline.yaml"
 	fmt.Fprintf(w, "\nTry next (forager is in %s):\n", "build/bin")
-	fmt.Fprintf(w, "  forager up --config %s                     # start it all again on the demo's data; prints the address of the web page\n", config)
+	fmt.Fprintf(w, "  forager up --config %s                     # start it all again on the demo's data\n", config)
 	fmt.Fprintf(w, "  forager report apprentice --config %s      # curves, outcomes, what was learned\n", config)
 	fmt.Fprintf(w, "  forager query --config %s --list           # questions to ask ClickHouse\n", config)
 	fmt.Fprintf(w, "  README.md: crawl your own topic on the live web\n")
+	fmt.Fprintf(w, "The page of these crawls, once it is up: %s\n", page)
 }
