@@ -809,6 +809,10 @@ type CrawlControl struct {
 	Weights map[string]float64 `protobuf:"bytes,18,rep,name=weights,proto3" json:"weights,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	// Topics marked bad, each below a focus topic: the classes at and below them do not count (1999).
 	Bad []string `protobuf:"bytes,19,rep,name=bad,proto3" json:"bad,omitempty"`
+	// Classes, or internal topics, of the critic that name the form of a page and no subject; none is at, above or below a focus topic.
+	// Judgement.topic_log_odds leaves them and what is below them out. Empty: the classes whose last part is other, _other, listing or
+	// navigation, in any case.
+	Forms []string `protobuf:"bytes,63,rep,name=forms,proto3" json:"forms,omitempty"`
 	// Versions of critics that judge every page in addition to critic, for comparison: recorded
 	// (Judgement.shadows), never used. At most 2, distinct, critic not among them.
 	Shadows []string `protobuf:"bytes,20,rep,name=shadows,proto3" json:"shadows,omitempty"`
@@ -1000,6 +1004,13 @@ func (x *CrawlControl) GetWeights() map[string]float64 {
 func (x *CrawlControl) GetBad() []string {
 	if x != nil {
 		return x.Bad
+	}
+	return nil
+}
+
+func (x *CrawlControl) GetForms() []string {
+	if x != nil {
+		return x.Forms
 	}
 	return nil
 }
@@ -2203,7 +2214,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\x13column/column.proto\x1a\n" +
-	"page.proto\"\xce\x0e\n" +
+	"page.proto\"\xe4\x0e\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -2229,7 +2240,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\vrandom_seed\x18\x11 \x01(\x04R\n" +
 	"randomSeed\x12?\n" +
 	"\aweights\x18\x12 \x03(\v2%.forager.v1.CrawlControl.WeightsEntryR\aweights\x12\x10\n" +
-	"\x03bad\x18\x13 \x03(\tR\x03bad\x12\x18\n" +
+	"\x03bad\x18\x13 \x03(\tR\x03bad\x12\x14\n" +
+	"\x05forms\x18? \x03(\tR\x05forms\x12\x18\n" +
 	"\ashadows\x18\x14 \x03(\tR\ashadows\x12-\n" +
 	"\amixture\x18\x17 \x01(\v2\x13.forager.v1.MixtureR\amixture\x123\n" +
 	"\tdistiller\x18( \x01(\v2\x15.forager.v1.DistillerR\tdistiller\x12(\n" +

@@ -7,6 +7,7 @@ import (
 
 	"forager/internal/classify/critic"
 	"forager/internal/classify/httpmodel"
+	"forager/internal/classify/taxonomy"
 	"forager/schemas"
 )
 
@@ -16,7 +17,7 @@ type Critic struct {
 	// Version is its published name.
 	Version string
 	// Weights of its classes under the crawl's marking of topics (critic.Weigh).
-	Weights []float64
+	Weights *taxonomy.Weights
 }
 
 // Fields are fields of a judgement that only some crawls read.

@@ -86,7 +86,7 @@ func (ms models) open(version string) (*model, error) {
 
 func (ms models) Critic(_ context.Context, _ *schemas.CrawlControl, version string, _ bool) (*Critic, error) {
 	m, err := ms.open(version)
-	return &Critic{m, version, []float64{0, 1}}, err
+	return &Critic{m, version, &taxonomy.Weights{Focus: []float64{0, 1}, Form: make([]bool, 2)}}, err
 }
 
 func (ms models) Guide(_ context.Context, version string) (guide.Guide, error) {

@@ -26,7 +26,7 @@ type weighed struct {
 // the error in its marking.
 type weights struct {
 	revision uint64
-	weights  []float64
+	weights  *taxonomy.Weights
 	err      error
 }
 

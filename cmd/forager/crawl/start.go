@@ -26,6 +26,7 @@ func (c *crawlStart) Help() string {
   name: chemistry
   critic: schools                      # made by: forager critic train
   focus: [Science/Chemistry]           # several, with weights: {TOPIC: 0.5} and without bad: [TOPIC below]
+                                       # forms: [Lists]: no subjects, such as pages that only lead to others
   seeds: ["https://example.org/chemistry/"]
   budget: {pages: 3000}
   ranker: mixture                      # the default; or apprentice, soft-focus, hard-defer, …

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"forager/internal/classify/taxonomy"
 	"forager/schemas"
 )
 
@@ -11,18 +12,18 @@ import (
 // (Weigh), in units of 1/schemas.AnchorSteps, in the order of Page.links. An empty text is judged as a page
 // without words. The result is nil for a classifier that calls a service, and for a page whose links must not be
 // followed. The error is the classifier's.
-func SayAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights []float64) ([]uint32, error) {
+func SayAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights) ([]uint32, error) {
 	if s, ok := by.(interface{ Asks() bool }); p.GetNofollow() || ok && s.Asks() {
 		return nil, nil
 	}
-	text, o := newSpan(p), NewPrediction(len(weights))
+	text, o := newSpan(p), NewPrediction(len(weights.Focus))
 	anchors := make([]uint32, len(p.GetLinks()))
 	for i, l := range p.GetLinks() {
 		if err := by.Predict(ctx, o, text.of(l)); err != nil {
 			return nil, err
 		}
 		var r float64
-		for k, w := range weights {
+		for k, w := range weights.Focus {
 			r += w * o.Raw[k]
 		}
 		anchors[i] = uint32(math.Round(min(max(r, 0), 1) * schemas.AnchorSteps))

@@ -63,7 +63,7 @@ func TestNoAnchorsWithoutSource(t *testing.T) {
 		want     int
 	}{"links beyond the last leaf": {m, false, 1}, "a service": {service{m}, false, 0}, "no links to follow": {m, true, 0}} {
 		p.Nofollow = c.nofollow
-		if anchors, err := SayAnchors(context.Background(), c.by, p, []float64{1, 0}); err != nil || len(anchors) != c.want {
+		if anchors, err := SayAnchors(context.Background(), c.by, p, &taxonomy.Weights{Focus: []float64{1, 0}}); err != nil || len(anchors) != c.want {
 			t.Errorf("%s: %v, %v", name, anchors, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"forager/internal/classify/taxonomy"
 	"forager/internal/page/dom"
 )
 
@@ -26,8 +27,10 @@ func BenchmarkAnchors(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	weights := make([]float64, len(m.Classes()))
-	weights[0] = 1
+	weights, err := Weigh(m, taxonomy.Marking{Good: m.Classes()[:1]})
+	if err != nil {
+		b.Fatal(err)
+	}
 	b.Run("page", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := Say(context.Background(), m, p, weights); err != nil {

@@ -57,14 +57,14 @@ func (o *Prediction) Same() {
 }
 
 // Weigh returns the weight of each class of a classifier under a marking of topics.
-func Weigh(by Classifier, m taxonomy.Marking) ([]float64, error) {
+func Weigh(by Classifier, m taxonomy.Marking) (*taxonomy.Weights, error) {
 	return m.Weigh(by.Classes(), by.Pruned())
 }
 
 // Say judges a page: R(u) = Σ weight × Pr(class|u), by the weights of its classes (Weigh). The best class
 // is a focus topic's if it has a weight. All fields are set except Judgement.critic, the critic's published name,
 // and marking. The error is the classifier's.
-func Say(ctx context.Context, by Classifier, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
+func Say(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights) (*schemas.Judgement, error) {
 	return say(by, weights, func(o *Prediction) error { return by.Predict(ctx, o, p) })
 }
 
@@ -72,7 +72,7 @@ func Say(ctx context.Context, by Classifier, p *schemas.Page, weights []float64)
 const leastPosterior = 1. / 512
 
 // SayWhole is Say with Judgement.posteriors.
-func SayWhole(ctx context.Context, by Classifier, p *schemas.Page, weights []float64) (*schemas.Judgement, error) {
+func SayWhole(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights) (*schemas.Judgement, error) {
 	var all []*schemas.TopicScore
 	j, err := say(by, weights, func(o *Prediction) error {
 		if err := by.Predict(ctx, o, p); err != nil {
@@ -92,14 +92,14 @@ func SayWhole(ctx context.Context, by Classifier, p *schemas.Page, weights []flo
 	return j, nil
 }
 
-func say(by Classifier, weights []float64, predict func(*Prediction) error) (*schemas.Judgement, error) {
+func say(by Classifier, weights *taxonomy.Weights, predict func(*Prediction) error) (*schemas.Judgement, error) {
 	classes := by.Classes()
 	o := NewPrediction(len(classes))
 	if err := predict(o); err != nil {
 		return nil, err
 	}
 	j := &schemas.Judgement{KnownTokens: o.Known}
-	for k, w := range weights {
+	for k, w := range weights.Focus {
 		if w > 0 {
 			j.Raw += w * o.Raw[k]
 			j.Tempered += w * o.Tempered[k]
@@ -108,11 +108,11 @@ func say(by Classifier, weights []float64, predict func(*Prediction) error) (*sc
 	}
 	j.Raw, j.Tempered, j.Calibrated = min(1, j.Raw), min(1, j.Tempered), min(1, j.Calibrated)
 	if o.exact {
-		all, topics := o.logOdds(classes, weights)
+		all, topics := o.logOdds(weights)
 		j.LogOdds, j.TopicLogOdds = &all, &topics
 	}
 	best := top(o.Tempered, topTopics)
-	j.BestIsFocus = weights[best[0]] > 0
+	j.BestIsFocus = weights.Focus[best[0]] > 0
 	for _, k := range best {
 		j.Topics = append(j.Topics, &schemas.TopicScore{Topic: classes[k], Tempered: o.Tempered[k]})
 	}

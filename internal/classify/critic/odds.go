@@ -2,26 +2,17 @@ package critic
 
 import (
 	"math"
-	"strings"
 
+	"forager/internal/classify/taxonomy"
 	"forager/schemas"
 )
 
-// forms are the last parts of the names of classes that say what form a page has, or that it has no subject among the
-// others, in lower case.
-var forms = map[string]bool{"other": true, "_other": true, "listing": true, "navigation": true}
-
-// isForm reports whether a class is one of forms.
-func isForm(class string) bool {
-	return forms[strings.ToLower(class[strings.LastIndexByte(class, '/')+1:])]
-}
-
 // logOdds returns the log odds of R by the weights of the classes, given exact logs: of all classes, and of those that are
 // no forms or that have a weight.
-func (o *Prediction) logOdds(classes []string, weights []float64) (all, topics float64) {
+func (o *Prediction) logOdds(weights *taxonomy.Weights) (all, topics float64) {
 	var focus, rest, other []float64
 	for k, x := range o.logs {
-		w := min(weights[k], 1)
+		w := min(weights.Focus[k], 1)
 		if w > 0 {
 			focus = append(focus, x+math.Log(w))
 		}
@@ -29,7 +20,7 @@ func (o *Prediction) logOdds(classes []string, weights []float64) (all, topics f
 			continue
 		}
 		x += math.Log1p(-w)
-		if rest = append(rest, x); w > 0 || !isForm(classes[k]) {
+		if rest = append(rest, x); w > 0 || !weights.Form[k] {
 			other = append(other, x)
 		}
 	}

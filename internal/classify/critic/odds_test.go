@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"forager/internal/classify/taxonomy"
 	"forager/schemas"
 )
 
@@ -13,7 +14,6 @@ import (
 func TestLogOddsOfTopics(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := NewPrediction(4)
-		classes := []string{"a", "b", "c/Other", "d"}
 		var of, all, topics float64
 		scale := rapid.SampledFrom([]float64{1, 300}).Draw(t, "scale")
 		for k := range o.logs {
@@ -28,7 +28,7 @@ func TestLogOddsOfTopics(t *testing.T) {
 				topics += p
 			}
 		}
-		gotAll, gotTopics := o.logOdds(classes, weights)
+		gotAll, gotTopics := o.logOdds(&taxonomy.Weights{Focus: weights, Form: []bool{false, false, true, false}})
 		if gotTopics < gotAll {
 			t.Fatalf("among topics they are %v, of all %v", gotTopics, gotAll)
 		}

@@ -127,7 +127,7 @@ func TestFailureOfAServiceIsAFailure(t *testing.T) {
 		if source == "patience: 1h" {
 			by = by.(*httpmodel.Client).Hasty()
 		}
-		_, err = critic.Say(t.Context(), by, &schemas.Page{Url: "http://new/"}, []float64{1, 0})
+		_, err = critic.Say(t.Context(), by, &schemas.Page{Url: "http://new/"}, &taxonomy.Weights{Focus: []float64{1, 0}, Form: make([]bool, 2)})
 		var f *httpmodel.Failure
 		if !errors.As(err, &f) || f.Reason != httpmodel.Unreachable {
 			t.Errorf("%s: error %v", source, err)

@@ -40,6 +40,6 @@ func ExampleMarking_Weigh() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(weights)
+	fmt.Println(weights.Focus)
 	// Output: [0 0 0.5]
 }

@@ -19,18 +19,33 @@ type Marking struct {
 	Weights map[string]float64
 	// Bad are topics below focus topics that are excluded, with all that is below them.
 	Bad []string
+	// Forms are topics that name the form of a page and no subject, with all that is below them; none is at, above or below a focus topic.
+	// Empty: the classes whose last part is one of formNames.
+	Forms []string
+}
+
+// formNames are the last parts of the names of classes that say what form a page has, or that it has no subject among the
+// others, in lower case.
+var formNames = map[string]bool{"other": true, "_other": true, "listing": true, "navigation": true}
+
+// Weights are what a marking makes of the classes of a critic, in their order.
+type Weights struct {
+	// Focus is the weight of a class in R(u) = Σ weight × Pr(class|u), in [0,1].
+	Focus []float64
+	// Form: the class names the form of a page. It is never one that has a weight.
+	Form []bool
 }
 
 // MarkingOf returns the marking of a crawl.
 func MarkingOf(ctl *schemas.CrawlControl) Marking {
-	return Marking{Good: ctl.GetFocus(), Weights: ctl.GetWeights(), Bad: ctl.GetBad()}
+	return Marking{Good: ctl.GetFocus(), Weights: ctl.GetWeights(), Bad: ctl.GetBad(), Forms: ctl.GetForms()}
 }
 
 // Weigh returns the weight of every class: that of the focus topic which it is, or is below; 0 where there is
-// none, and at and below bad topics. R(u) = Σ weight × Pr(class|u). The error names all invalid names and weights;
+// none, and at and below bad topics. The error names all invalid names and weights;
 // for a topic that was pruned, the one that took its examples; for a topic that does not exist, those with a
 // similar name.
-func (m Marking) Weigh(classes []string, pruned []Pruned) ([]float64, error) {
+func (m Marking) Weigh(classes []string, pruned []Pruned) (*Weights, error) {
 	if len(m.Good) == 0 {
 		return nil, errors.New("no focus topic is named")
 	}
@@ -39,6 +54,7 @@ func (m Marking) Weigh(classes []string, pruned []Pruned) ([]float64, error) {
 	problems := slices.Concat(
 		known.missing("focus", m.Good), nested(m.Good),
 		known.missing("bad", m.Bad), outside(m.Bad, m.Good), m.badWeights(),
+		known.missing("form", m.Forms), overlapping(m.Forms, m.Good),
 	)
 	weights := make([]float64, len(classes))
 	for _, topic := range m.Good {
@@ -60,7 +76,22 @@ func (m Marking) Weigh(classes []string, pruned []Pruned) ([]float64, error) {
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	return weights, nil
+	return &Weights{Focus: weights, Form: m.forms(classes, weights)}, nil
+}
+
+// forms reports which classes name the form of a page.
+func (m Marking) forms(classes []string, weights []float64) []bool {
+	in := make([]bool, len(classes))
+	for k, class := range classes {
+		switch {
+		case weights[k] > 0:
+		case len(m.Forms) > 0:
+			in[k] = slices.ContainsFunc(m.Forms, func(f string) bool { return Within(class, f) })
+		default:
+			in[k] = formNames[strings.ToLower(class[strings.LastIndexByte(class, '/')+1:])]
+		}
+	}
+	return in
 }
 
 // Focus reports, for every class, whether it is one of the focus topics or is below one: Weigh of a marking
@@ -70,8 +101,8 @@ func Focus(classes []string, pruned []Pruned, names []string) ([]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := make([]bool, len(weights))
-	for k, w := range weights {
+	in := make([]bool, len(classes))
+	for k, w := range weights.Focus {
 		in[k] = w > 0
 	}
 	return in, nil
@@ -83,7 +114,7 @@ func (m Marking) clean() Marking {
 	for name, w := range m.Weights {
 		weights[strings.Trim(name, "/")] = w
 	}
-	return Marking{Good: trim(m.Good), Weights: weights, Bad: trim(m.Bad)}
+	return Marking{Good: trim(m.Good), Weights: weights, Bad: trim(m.Bad), Forms: trim(m.Forms)}
 }
 
 func trim(names []string) []string {
@@ -136,6 +167,21 @@ func outside(bad, good []string) (problems []error) {
 	return problems
 }
 
+// overlapping finds topics that name a form and share classes with a focus topic.
+func overlapping(forms, good []string) (problems []error) {
+	for i, form := range forms {
+		if slices.Contains(forms[:i], form) {
+			problems = append(problems, fmt.Errorf("form %q is named twice", form))
+		}
+		for _, topic := range good {
+			if Within(form, topic) || Within(topic, form) {
+				problems = append(problems, fmt.Errorf("form %q and focus topic %q share classes: a form is no subject", form, topic))
+			}
+		}
+	}
+	return problems
+}
+
 // Change is a change of a marking by an operator.
 type Change struct {
 	// Good become focus topics and include those below them; one that was bad below a focus topic is included
@@ -159,7 +205,7 @@ func (m Marking) Apply(c Change) (Marking, error) {
 		}
 	}
 	stays := func(topic string) bool { return !slices.Contains(marked, topic) }
-	next := Marking{Good: keep(m.Good, func(t string) bool { return stays(t) && !below(t, c.Good) }), Bad: keep(m.Bad, stays)}
+	next := Marking{Forms: m.Forms, Good: keep(m.Good, func(t string) bool { return stays(t) && !below(t, c.Good) }), Bad: keep(m.Bad, stays)}
 	for _, topic := range c.Good {
 		if !slices.Contains(m.Bad, topic) || !below(topic, next.Good) {
 			next.Good = append(next.Good, topic)

@@ -27,8 +27,35 @@ func TestWeigh(t *testing.T) {
 		{Marking{Good: []string{"Science/Chemistry", "Science/Physics"}, Weights: map[string]float64{"Science/Chemistry": .5, "Science/Physics": 1}, Bad: []string{"Science/Chemistry/Other"}}, []float64{0, 0, .5, 0, 0, 1, 0}},
 	} {
 		got, err := c.marking.Weigh(tree, nil)
+		if err != nil || !slices.Equal(got.Focus, c.want) {
+			t.Errorf("%+v: %v, %v", c.marking, got, err)
+		}
+	}
+}
+
+func TestForms(t *testing.T) {
+	for _, c := range []struct {
+		marking Marking
+		want    []string
+	}{
+		{Marking{Good: []string{"Sports"}}, []string{"Other", "Science/Chemistry/Other", "Science/Other"}},
+		{Marking{Good: []string{"Science/Chemistry"}}, []string{"Other", "Science/Other"}},
+		{Marking{Good: []string{"Science"}, Bad: []string{"Science/Chemistry"}}, []string{"Other", "Science/Chemistry/Other"}},
+		{Marking{Good: []string{"Sports"}, Forms: []string{"/Arts"}}, []string{"Arts/Dance"}},
+		{Marking{Good: []string{"Sports"}, Forms: []string{"Science/Chemistry", "Other"}}, []string{"Other", "Science/Chemistry/Acids", "Science/Chemistry/Other"}},
+	} {
+		weights, err := c.marking.Weigh(tree, nil)
+		var got []string
+		for k, form := range weights.Form {
+			if form {
+				got = append(got, tree[k])
+			}
+		}
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %v, %v", c.marking, got, err)
+		}
+		if next, err := c.marking.Apply(Change{Good: []string{"Arts/Dance"}}); err != nil || !slices.Equal(next.Forms, trim(c.marking.Forms)) {
+			t.Errorf("%+v after a change: %+v, %v", c.marking, next, err)
 		}
 	}
 }
@@ -54,6 +81,10 @@ func TestWeighRefuses(t *testing.T) {
 		{Marking{Good: []string{"Sports"}, Bad: []string{"Sports"}}, []string{`"Sports" is marked good and bad`}},
 		{Marking{Good: []string{"Science"}, Bad: []string{"Science/Physics", "Science/Physics/"}}, []string{`bad topic "Science/Physics" is named twice`}},
 		{Marking{Good: []string{"Science"}, Bad: []string{"Science/Chemistry", "Science/Other", "Science/Physics"}}, []string{`nothing is left of focus topic "Science"`}},
+		{Marking{Good: []string{"Sports"}, Forms: []string{"Science/Physik"}}, []string{`form topic "Science/Physik" is unknown`, `did you mean "Science/Physics"?`}},
+		{Marking{Good: []string{"Sports"}, Forms: []string{"Other", "/Other"}}, []string{`form "Other" is named twice`}},
+		{Marking{Good: []string{"Science/Physics"}, Forms: []string{"Science"}}, []string{`form "Science" and focus topic "Science/Physics" share classes`}},
+		{Marking{Good: []string{"Science"}, Forms: []string{"Science/Physics"}}, []string{`form "Science/Physics" and focus topic "Science" share classes`}},
 		{Marking{Good: []string{"Sports"}, Weights: map[string]float64{"Sports": 0}}, []string{`weight of focus topic "Sports" is 0`}},
 		{Marking{Good: []string{"Sports"}, Weights: map[string]float64{"Sports": 1.5}}, []string{"is 1.5"}},
 		{Marking{Good: []string{"Sports"}, Weights: map[string]float64{"Sports": math.NaN()}}, []string{"is NaN"}},
@@ -138,8 +169,8 @@ func TestWeighIsItsDefinition(t *testing.T) {
 					want = 1
 				}
 			}
-			if got[k] != want {
-				t.Fatalf("%+v: class %s has %v, want %v", m, class, got[k], want)
+			if got.Focus[k] != want {
+				t.Fatalf("%+v: class %s has %v, want %v", m, class, got.Focus[k], want)
 			}
 			total += want
 		}
@@ -167,7 +198,7 @@ func TestChangesOfAMarkingThatWorks(t *testing.T) {
 			}
 			if weights, err := next.Weigh(tree, nil); err == nil {
 				for k, class := range tree {
-					if Within(class, topic) && len(change.Bad) > 0 && weights[k] > 0 && !below(class, next.Good) && !slices.Contains(next.Good, class) {
+					if Within(class, topic) && len(change.Bad) > 0 && weights.Focus[k] > 0 && !below(class, next.Good) && !slices.Contains(next.Good, class) {
 						t.Fatalf("%s counts for nothing that is good: %+v", class, next)
 					}
 				}
@@ -240,7 +271,7 @@ func FuzzWeigh(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(weights) != len(tree) || slices.Max(weights) > 1 || slices.Max(weights) <= 0 || slices.Min(weights) < 0 {
+		if w := weights.Focus; len(w) != len(tree) || slices.Max(w) > 1 || slices.Max(w) <= 0 || slices.Min(w) < 0 {
 			t.Error(fmt.Sprint(weights))
 		}
 	})

@@ -150,7 +150,7 @@ func (f *File) edit(setting, word string, add bool) error {
 
 // begun sets what a crawl file must have, what its lists are, and what its checks compare, from the control record of a crawl.
 func (f *File) begun(ctl *schemas.CrawlControl) {
-	f.Name, f.Critic, f.Focus, f.Weights, f.Bad, f.Shadows = ctl.GetCrawl(), ctl.GetCritic(), ctl.GetFocus(), ctl.GetWeights(), ctl.GetBad(), ctl.GetShadows()
+	f.Name, f.Critic, f.Focus, f.Weights, f.Bad, f.Forms, f.Shadows = ctl.GetCrawl(), ctl.GetCritic(), ctl.GetFocus(), ctl.GetWeights(), ctl.GetBad(), ctl.GetForms(), ctl.GetShadows()
 	f.Budget.Pages, f.Budget.Requests = ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()
 	f.Shards, f.Window = ctl.GetShards(), ctl.GetWindow()
 	f.Politeness.Delay = time.Duration(ctl.GetPoliteness().GetDelayMs()) * time.Millisecond

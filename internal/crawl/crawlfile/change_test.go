@@ -59,6 +59,7 @@ var changes = map[string]struct{ value, refused string }{
 	"focus":                       {"[Science/Physics]", ""},
 	"weights":                     {"{Science/Physics: 0.25}", ""},
 	"bad":                         {"[Science/Physics/Optics]", ""},
+	"forms":                       {"[Lists]", ""},
 	"shadows":                     {"[other]", ""},
 	"seeds":                       {`["http://a.example/2"]`, "forager crawl seeds"},
 	"seeds_file":                  {"more.urls", "forager crawl seeds"},

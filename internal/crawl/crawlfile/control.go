@@ -17,7 +17,7 @@ import (
 func (f *File) control() *schemas.CrawlControl {
 	return &schemas.CrawlControl{
 		Crawl: f.Name, State: schemas.CrawlState_CRAWL_STATE_RUNNING, Focus: f.Focus, Critic: f.Critic,
-		Weights: f.Weights, Bad: f.Bad, Shadows: f.Shadows, LabelsFromUrls: f.LabelsFromURLs,
+		Weights: f.Weights, Bad: f.Bad, Forms: f.Forms, Shadows: f.Shadows, LabelsFromUrls: f.LabelsFromURLs,
 		Budget: &schemas.Budget{Pages: f.Budget.Pages, Requests: f.Budget.Requests},
 		Scope: &schemas.Scope{
 			Hosts: f.Scope.Hosts, Prefixes: f.Scope.Prefixes, MaxDepth: f.Scope.MaxDepth, HostCap: f.Scope.HostCap,

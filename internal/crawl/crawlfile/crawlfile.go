@@ -28,6 +28,8 @@ type File struct {
 	Weights map[string]float64 `yaml:"weights"`
 	// Bad are topics below focus topics that do not count.
 	Bad []string `yaml:"bad"`
+	// Forms are topics of the critic that name the form of a page and no subject (taxonomy.Marking).
+	Forms []string `yaml:"forms"`
 	// Shadows are critics, names or versions, that judge the pages for comparison only; at most 2.
 	Shadows []string `yaml:"shadows"`
 	// Seeds are URLs; SeedsFile has one in each line ("#" begins a comment). There must be at least one seed.

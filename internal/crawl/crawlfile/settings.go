@@ -38,6 +38,7 @@ var settings = []setting{
 	take("focus", func(c *schemas.CrawlControl) any { return c.GetFocus() }, func(to, from *schemas.CrawlControl) { to.Focus = from.Focus }),
 	take("weights", func(c *schemas.CrawlControl) any { return c.GetWeights() }, func(to, from *schemas.CrawlControl) { to.Weights = from.Weights }),
 	take("bad", func(c *schemas.CrawlControl) any { return c.GetBad() }, func(to, from *schemas.CrawlControl) { to.Bad = from.Bad }),
+	take("forms", func(c *schemas.CrawlControl) any { return c.GetForms() }, func(to, from *schemas.CrawlControl) { to.Forms = from.Forms }),
 	{"shadows", text(func(c *schemas.CrawlControl) any { return c.GetShadows() }), func(to, from *schemas.CrawlControl) { to.Shadows = from.Shadows }, "", true},
 	take("budget.pages", func(c *schemas.CrawlControl) any { return c.GetBudget().GetPages() }, func(to, from *schemas.CrawlControl) { to.Budget.Pages = from.Budget.Pages }),
 	take("budget.requests", func(c *schemas.CrawlControl) any { return c.GetBudget().GetRequests() }, func(to, from *schemas.CrawlControl) { to.Budget.Requests = from.Budget.Requests }),
