@@ -992,7 +992,7 @@ var File_crawl_status_proto protoreflect.FileDescriptor
 const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"\x12crawl_status.proto\x12\n" +
-	"forager.v1\x1a\x13column/column.proto\"\xed\x11\n" +
+	"forager.v1\x1a\x13column/column.proto\"\x89\x14\n" +
 	"\vCrawlStatus\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\x12,\n" +
@@ -1049,7 +1049,7 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"SpansEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12+\n" +
-	"\x05value\x18\x02 \x01(\v2\x15.forager.v1.TopicSpanR\x05value:\x028\x01:\xbd\x06\x82\xb5\x18\xb8\x06\n" +
+	"\x05value\x18\x02 \x01(\v2\x15.forager.v1.TopicSpanR\x05value:\x028\x01:\xd9\b\x82\xb5\x18\xd4\b\n" +
 	"\rstatuses_rows\x12\x06Status\"\x17crawl, shard, epoch, at*MRecords of crawl.status that the loader saw before compaction: a time series.2\x1f\n" +
 	"\x05crawl\x1a\x16LowCardinality(String)2\a\n" +
 	"\x05shard2\a\n" +
@@ -1081,7 +1081,13 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\x06window2\n" +
 	"\n" +
 	"\boutcomes2\t\n" +
-	"\arefused2x\n" +
+	"\arefused2I\n" +
+	"\x04arms\x12\varms.policy\x1a\x1dArray(LowCardinality(String))\"\aZSTD(1)*\fof a mixture2@\n" +
+	"\n" +
+	"arm_chosen\x12\varms.chosen\"\aZSTD(1)*\x1crequests that each arm chose2B\n" +
+	"\farm_credited\x12\rarms.credited\"\aZSTD(1)*\x1apages credited to each arm2I\n" +
+	"\n" +
+	"arm_reward\x12\varms.reward\"\aZSTD(1)*%sum over these pages of R, calibrated2x\n" +
 	"\foutage_since\x12\foutage.since\x1a\x14DateTime64(3, 'UTC')\"\aZSTD(1)*;when the network became unreachable; 1970 = it is reachable22\n" +
 	"\foutage_cause\x12\foutage.cause\"\aZSTD(1)*\vwhat failed\"u\n" +
 	"\x04Wait\x12+\n" +

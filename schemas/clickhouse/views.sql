@@ -144,6 +144,23 @@ FROM
 )
 WINDOW w AS (PARTITION BY crawl ORDER BY at, shard, epoch ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW);
 
+-- What each arm of a mixture did between two statuses of a shard. dispatched is the number of requests that all arms of the crawl had chosen by
+-- then. An arm that counts less than before was reset.
+CREATE OR REPLACE VIEW arms AS
+SELECT
+    crawl, shard, at, policy, chosen, credited, reward,
+    sum(chosen) OVER (PARTITION BY crawl ORDER BY at, shard, epoch, policy ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS dispatched
+FROM
+(
+    SELECT
+        crawl, shard, epoch, at, policy,
+        if(arm_chosen < lagInFrame(arm_chosen) OVER s, arm_chosen, toUInt64(arm_chosen - lagInFrame(arm_chosen) OVER s)) AS chosen,
+        if(arm_credited < lagInFrame(arm_credited) OVER s, arm_credited, toUInt64(arm_credited - lagInFrame(arm_credited) OVER s)) AS credited,
+        if(arm_credited < lagInFrame(arm_credited) OVER s, arm_reward, arm_reward - lagInFrame(arm_reward) OVER s) AS reward
+    FROM (SELECT crawl, shard, epoch, at, policy, arm_chosen, arm_credited, arm_reward FROM statuses ARRAY JOIN arms AS policy, arm_chosen, arm_credited, arm_reward)
+    WINDOW s AS (PARTITION BY crawl, shard, policy ORDER BY at, epoch ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+);
+
 CREATE OR REPLACE VIEW letters AS
 SELECT * EXCEPT (precedence, recorded_at), bitNot(precedence) AS offset, recorded_at
 FROM letters_rows FINAL;

@@ -159,6 +159,11 @@ func reads(a huma.API, s *view.Source) {
 			all, err := s.Curve(ctx, in.Crawl)
 			return all[min(skip, len(all)):min(skip+most, len(all))], err
 		}, crawl)
+	asked(a, s, "get-arms", "/api/v1/crawls/{crawl}/arms", "What the arms of the mixture chose and brought, over the requests",
+		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.ArmPoint, error) {
+			all, err := s.DB.Report(in.Crawl).ArmPoints(ctx)
+			return all[min(skip, len(all)):min(skip+most, len(all))], err
+		}, crawl)
 	asked(a, s, "list-hosts", "/api/v1/crawls/{crawl}/hosts", "Hosts by what they gave, wasted or failed",
 		func(ctx context.Context, in *ofHosts, skip, most int) ([]analytics.Host, error) {
 			return s.DB.Hosts(ctx, in.Crawl, in.By, skip, most)

@@ -181,7 +181,34 @@ func (x site) showCrawl(w http.ResponseWriter, r *http.Request, status int, c *c
 		c.Lately = &points[len(points)-1]
 		c.Charts = curves(points)
 	}
+	if arms, err := x.DB.Report(c.Crawl.Crawl).ArmPoints(view.Ask(r.Context())); err == nil && len(arms) > 0 {
+		c.Charts = append(c.Charts, armCharts(arms)...)
+	} else if err != nil && c.Problem == "" {
+		c.Problem = "Curves of the mixture are missing: " + view.Plain(err.Error())
+	}
 	show(w, status, c)
+}
+
+// armCharts draws what share of the requests each arm of a mixture chose, and what its pages brought.
+func armCharts(points []analytics.ArmPoint) []template.HTML {
+	all := make(map[uint64]uint64)
+	for _, p := range points {
+		all[p.Dispatched] += p.Chosen
+	}
+	chosen := chart.Chart{Title: "Choices of the mixture", XTitle: "requests", YTitle: "share of the requests", Least: 0, Most: 1}
+	reward := chart.Chart{Title: "Rewards of the mixture", XTitle: "requests", YTitle: "mean R, calibrated", Least: 0, Most: 1}
+	line := func(c *chart.Chart, name string, x uint64, y float64) {
+		i := slices.IndexFunc(c.Lines, func(l chart.Line) bool { return l.Name == name })
+		if i < 0 {
+			i, c.Lines = len(c.Lines), append(c.Lines, chart.Line{Name: name})
+		}
+		c.Lines[i].X, c.Lines[i].Y = append(c.Lines[i].X, float64(x)), append(c.Lines[i].Y, y)
+	}
+	for _, p := range points { // no share, and no mean, of nothing: the chart leaves such points out
+		line(&chosen, p.Policy, p.Dispatched, float64(p.Chosen)/float64(all[p.Dispatched]))
+		line(&reward, p.Policy, p.Dispatched, p.Reward/float64(p.Credited))
+	}
+	return []template.HTML{chosen.SVG(), reward.SVG()}
 }
 
 // curves draws the harvest and the queue of a crawl.

@@ -26,6 +26,27 @@ func (d *DB) CrawlPoints(ctx context.Context, crawl string) ([]CrawlPoint, error
 		})
 }
 
+// ArmPoint is what an arm of a mixture did in a part of a crawl.
+type ArmPoint struct {
+	Dispatched uint64  `json:"dispatched" doc:"Requests that all arms had chosen by the end of this part."`
+	Policy     string  `json:"policy"`
+	Chosen     uint64  `json:"chosen" doc:"Requests that it chose in this part."`
+	Credited   uint64  `json:"credited" doc:"Pages credited to it in this part."`
+	Reward     float64 `json:"reward" doc:"Sum over these pages of R, calibrated."`
+}
+
+// ArmPoints returns what the arms of the crawl's mixture did in each of at most some 50 parts with equally many requests, in their order; nothing if there
+// is no mixture.
+func (r Report) ArmPoints(ctx context.Context) ([]ArmPoint, error) {
+	return collect(ctx, r.db, `WITH (SELECT greatest(max(dispatched), 1) FROM arms WHERE crawl = {crawl:String}) AS last,
+			intDiv(dispatched * 50, greatest(assumeNotNull(last), 1)) AS part
+		SELECT max(max(dispatched)) OVER (PARTITION BY part) AS n, policy, sum(chosen), sum(credited), sum(reward) FROM arms
+		WHERE crawl = {crawl:String} GROUP BY part, policy ORDER BY n, policy`,
+		Params{"crawl": r.crawl}, func(row []any) ArmPoint {
+			return ArmPoint{row[0].(uint64), row[1].(string), row[2].(uint64), row[3].(uint64), row[4].(float64)}
+		})
+}
+
 // Host is what a crawl found on a host.
 type Host struct {
 	Host      string  `json:"host"`

@@ -87,6 +87,10 @@ type Status struct {
 	Window       uint32            `ch:"window"`
 	Outcomes     map[string]uint64 `ch:"outcomes"`
 	Refused      map[string]uint64 `ch:"refused"`
+	Arms         []string          `ch:"arms"`
+	ArmChosen    []uint64          `ch:"arm_chosen"`
+	ArmCredited  []uint64          `ch:"arm_credited"`
+	ArmReward    []float64         `ch:"arm_reward"`
 	OutageSince  time.Time         `ch:"outage_since"`
 	OutageCause  string            `ch:"outage_cause"`
 	Place
@@ -123,6 +127,10 @@ func NewStatus(m *schemas.CrawlStatus, place Place) Status {
 		Window:       m.GetWindow(),
 		Outcomes:     m.GetOutcomes(),
 		Refused:      m.GetRefused(),
+		Arms:         column.List(m.GetArms(), func(x *schemas.Arm) string { return x.GetPolicy() }),
+		ArmChosen:    column.List(m.GetArms(), func(x *schemas.Arm) uint64 { return x.GetChosen() }),
+		ArmCredited:  column.List(m.GetArms(), func(x *schemas.Arm) uint64 { return x.GetCredited() }),
+		ArmReward:    column.List(m.GetArms(), func(x *schemas.Arm) float64 { return x.GetReward() }),
 		OutageSince:  Millis(m.GetOutage().GetSince()),
 		OutageCause:  m.GetOutage().GetCause(),
 		Place:        place,
