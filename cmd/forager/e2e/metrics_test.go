@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"forager/cmd/internal/cli"
 	"forager/internal/platform/freeport"
@@ -56,6 +59,9 @@ func (r *rig) testMetrics(t *testing.T, addresses map[string]string) {
 		slices.Sort(lines)
 		return strings.Join(slices.Compact(lines), "\n") + "\n"
 	}
+	for stage, address := range addresses {
+		lintMetrics(t, stage, scrape(t, address+"/metrics"))
+	}
 	const file = "../../../infra/dashboards/metrics.txt"
 	if *updateMetrics {
 		time.Sleep(10 * time.Second) // files of the archive
@@ -88,6 +94,31 @@ func (r *rig) testMetrics(t *testing.T, addresses map[string]string) {
 		t.Errorf("metrics are\n%s\nwant those of %s, which -update-metrics writes", got, file)
 	}
 }
+
+// lintMetrics checks names, units and help texts by the rules of Prometheus, and that no label has one value for each URL, host or crawl that a web
+// or an operator makes up; the crawls of the operator are the exception that the metrics of a crawl need.
+func lintMetrics(t *testing.T, stage, text string) {
+	t.Helper()
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatalf("%s: %v", stage, err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: metric %s: %s", stage, p.Metric, p.Text)
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		for _, label := range labelName.FindAllStringSubmatch(line, -1) {
+			if slices.Contains([]string{"url", "host", "page", "address", "id"}, label[1]) || strings.Contains(label[2], ".sim") {
+				t.Errorf("%s: label %s=%q in %s", stage, label[1], label[2], line)
+			}
+		}
+	}
+}
+
+var labelName = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
 
 func scrape(t testing.TB, url string) string {
 	t.Helper()
