@@ -113,7 +113,7 @@ func (p *part) link() (*graph, error) {
 type texts struct {
 	once   sync.Once
 	corpus *tfidf.Corpus
-	of     map[string]tfidf.Text
+	of     []tfidf.Text // by the numbers of the pages; nil = no page
 	err    error
 }
 
@@ -135,33 +135,19 @@ func (p *part) count(t *texts) error {
 		return errors.New("pages of webs that are computed are not stored")
 	}
 	urls, words := p.delivered(), pageguide.Default().Words
-	var failed error
-	corpus, all, err := tfidf.Index(func(yield func(tfidf.Document) bool) {
-		for some := range slices.Chunk(urls, parsedAtOnce) { // the words of all pages at once are as large as the web
-			documents, errs := make([]tfidf.Document, len(some)), make([]error, len(some))
-			each(len(some), func(i int) {
-				parsed, err := p.web.pages[some[i]].parsed()
-				if err == nil {
-					documents[i], err = pageguide.Document(parsed, words)
-				}
-				errs[i] = err
-			})
-			if failed = errors.Join(errs...); failed != nil {
-				return
-			}
-			for _, d := range documents {
-				if !yield(d) {
-					return
-				}
-			}
+	corpus, all, err := tfidf.Index(len(urls), func(i int, add func(word []byte, count uint32)) error {
+		parsed, err := p.web.pages[urls[i]].parsed()
+		if err != nil {
+			return err
 		}
+		return pageguide.Words(parsed, words, add)
 	})
-	if err := errors.Join(failed, err); err != nil {
+	if err != nil {
 		return err
 	}
-	t.corpus, t.of = corpus, make(map[string]tfidf.Text, len(urls))
+	t.corpus, t.of = corpus, make([]tfidf.Text, len(p.urls))
 	for i, u := range urls {
-		t.of[u] = all[i]
+		t.of[p.number[u]] = all[i]
 	}
 	return nil
 }

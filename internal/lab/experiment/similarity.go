@@ -1,9 +1,9 @@
 package experiment
 
 import (
-	"maps"
-	"slices"
+	"math"
 	"sync"
+	"sync/atomic"
 
 	"forager/internal/page/tfidf"
 )
@@ -20,12 +20,14 @@ type Similarity struct {
 	Sigma float64 `json:"sigma"`
 }
 
-// likeness is the pages in scope as texts.
+// likeness compares pages in scope with the targets, as texts.
 type likeness struct {
 	once    sync.Once
 	texts   *texts
 	targets []tfidf.Vector
-	nearest map[string]float64 // largest cosine to a target
+	near    *tfidf.Neighbours // of the targets
+	// nearest are the bits of the largest cosine of each page to a target, plus 1; 0 = not computed.
+	nearest []atomic.Uint64
 	err     error
 }
 
@@ -44,9 +46,12 @@ func (g *Environment) Similarity(c *Crawl) (*Similarity, error) {
 		if !step.Counted {
 			continue
 		}
-		texts = append(texts, l.texts.corpus.Weigh(l.texts.of[step.URL]))
+		page := g.number[step.URL]
+		text := l.texts.corpus.Weigh(l.texts.of[page])
+		texts = append(texts, text)
+		near := l.nearestTo(page, text)
 		for i, gamma := range Gammas {
-			if l.nearest[step.URL] >= gamma {
+			if near >= gamma {
 				s.Precision[i]++
 			}
 		}
@@ -56,6 +61,16 @@ func (g *Environment) Similarity(c *Crawl) (*Similarity, error) {
 	}
 	s.Sigma = tfidf.Average(texts, l.targets)
 	return s, nil
+}
+
+// nearestTo returns the largest cosine of a page to a target. It is computed once for all crawls of the task.
+func (l *likeness) nearestTo(page uint32, text tfidf.Vector) float64 {
+	if bits := l.nearest[page].Load(); bits > 0 {
+		return math.Float64frombits(bits - 1)
+	}
+	near := l.near.Likest(text)
+	l.nearest[page].Store(math.Float64bits(near) + 1)
+	return near
 }
 
 func (g *Environment) likeness() *likeness {
@@ -68,22 +83,15 @@ func (g *Environment) likeness() *likeness {
 	return l
 }
 
-// compareAll compares every page in scope with every target.
+// compareAll prepares comparisons with every target.
 func (g *Environment) compareAll(l *likeness) error {
 	var err error
 	if l.texts, err = g.compared(); err != nil {
 		return err
 	}
 	for _, u := range g.targetList {
-		l.targets = append(l.targets, l.texts.corpus.Weigh(l.texts.of[u]))
+		l.targets = append(l.targets, l.texts.corpus.Weigh(l.texts.of[g.number[u]]))
 	}
-	to := tfidf.NewNeighbours(l.targets)
-	urls := slices.Collect(maps.Keys(l.texts.of))
-	nearest := make([]float64, len(urls))
-	each(len(urls), func(i int) { nearest[i] = to.Likest(l.texts.corpus.Weigh(l.texts.of[urls[i]])) })
-	l.nearest = make(map[string]float64, len(urls))
-	for i, u := range urls {
-		l.nearest[u] = nearest[i]
-	}
+	l.near, l.nearest = tfidf.NewNeighbours(l.targets), make([]atomic.Uint64, len(g.urls))
 	return nil
 }

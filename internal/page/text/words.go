@@ -60,8 +60,15 @@ type language struct {
 
 // NewWords makes a reader.
 func NewWords(s Settings) *Words {
-	asIs := s.Numbers == NumbersKept && s.Case == CaseFolded && !s.needsLanguage()
-	return &Words{settings: s, asIs: asIs, stemmers: make(map[string]*stemmer)}
+	w := &Words{stemmers: make(map[string]*stemmer)}
+	w.Set(s)
+	return w
+}
+
+// Set changes the settings of the texts that begin after it, and keeps the stems found so far.
+func (w *Words) Set(s Settings) {
+	w.settings = s
+	w.asIs = s.Numbers == NumbersKept && s.Case == CaseFolded && !s.needsLanguage()
 }
 
 // Settings returns the reader's settings.

@@ -89,6 +89,7 @@ func TestWords(t *testing.T) {
 func TestSurfaceHasTheWordsOfItsText(t *testing.T) {
 	every := rapid.SampledFrom([]string{"The", "the", "NASA", "house", "die", "der", "Häuser", "l'eau", "1984", "3.14", "世", "界", "地", "ひ", "ら", "カタ", "한국어", "말", "ก็", "\u0301", "’", "'"})
 	between := rapid.SampledFrom([]string{"", "", " ", ". ", "-"})
+	used := NewWords(Settings{Stem: true, Language: "en"})
 	rapid.Check(t, func(t *rapid.T) {
 		var s strings.Builder
 		for range rapid.IntRange(0, 30).Draw(t, "length") {
@@ -105,7 +106,8 @@ func TestSurfaceHasTheWordsOfItsText(t *testing.T) {
 		want := all(w)
 		p := surface(s.String(), 1)
 		p.Language = hint
-		for range 2 { // a reader is used again
+		used.Set(settings)
+		for _, w := range []*Words{w, w, used} { // a reader is used again
 			if err := w.Surface(p); err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sort"
 )
 
 // Document is a text as words with their counts; words are distinct.
@@ -23,73 +22,68 @@ type Corpus struct {
 
 // NewCorpus counts documents; at least one.
 func NewCorpus(documents iter.Seq[Document]) (*Corpus, error) {
-	c, _, err := index(documents, false)
+	n, v := 0, newVocabulary()
+	for d := range documents {
+		n++
+		for i, w := range d.Words {
+			if d.Counts[i] > 0 {
+				v.having[v.numberOf(w)]++
+			}
+		}
+	}
+	c, _, err := merge(n, v)
 	return c, err
 }
 
-// Index is NewCorpus, and returns the documents as texts of the corpus, in their order.
-func Index(documents iter.Seq[Document]) (*Corpus, []Text, error) {
-	return index(documents, true)
+// vocabulary is the words of documents, numbered in the order in which they came.
+type vocabulary struct {
+	number map[string]uint32
+	having []int // documents that have each word
+	// For Index: of each word the last document that has it, plus 1, and where it is among the words of that.
+	last, at []int
+	scratch  Text
 }
 
-func index(documents iter.Seq[Document], keep bool) (*Corpus, []Text, error) {
-	number := make(map[string]uint32) // of words, in the order in which they came
-	var having []int
-	var texts []Text
-	n := 0
-	for d := range documents {
-		n++
-		var t Text
-		for i, w := range d.Words {
-			if d.Counts[i] == 0 {
-				continue
-			}
-			at, ok := number[w]
-			if !ok {
-				at = uint32(len(having))
-				number[w], having = at, append(having, 0)
-			}
-			having[at]++
-			if keep {
-				t.words, t.counts = append(t.words, at), append(t.counts, d.Counts[i])
-			}
-		}
-		if keep {
-			texts = append(texts, t)
-		}
+func newVocabulary() *vocabulary { return &vocabulary{number: make(map[string]uint32)} }
+
+func (v *vocabulary) numberOf(word string) uint32 {
+	n, ok := v.number[word]
+	if !ok {
+		n = uint32(len(v.having))
+		v.number[word], v.having = n, append(v.having, 0)
 	}
+	return n
+}
+
+// merge makes the corpus of n documents with the words of all vocabularies, and returns the numbers of the words of each in the corpus.
+func merge(n int, all ...*vocabulary) (*Corpus, [][]uint32, error) {
 	if n == 0 {
 		return nil, nil, errors.New("a corpus wants documents; there are none")
 	}
-	c := &Corpus{index: number, weight: make([]float64, len(having))}
-	final := make([]uint32, len(having)) // new number of each word, in the order of the words, by its old one
-	for i, w := range slices.Sorted(maps.Keys(number)) {
-		old := number[w]
-		final[old], number[w] = uint32(i), uint32(i)
-		c.weight[i] = math.Log(float64(n) / float64(having[old]))
-	}
-	for _, t := range texts {
-		for i, w := range t.words {
-			t.words[i] = final[w]
+	c := &Corpus{index: all[0].number}
+	if len(all) > 1 {
+		c.index = make(map[string]uint32)
+		for _, v := range all {
+			maps.Copy(c.index, v.number)
 		}
-		sort.Sort(t)
 	}
-	return c, texts, nil
-}
-
-// Text is a document of a corpus: the numbers of its words, ascending, and their counts.
-type Text struct {
-	words, counts []uint32
-}
-
-// Len returns the number of different words. With Less and Swap it sorts them.
-func (t Text) Len() int { return len(t.words) }
-
-// Less and Swap are those of [sort.Interface].
-func (t Text) Less(i, j int) bool { return t.words[i] < t.words[j] }
-func (t Text) Swap(i, j int) {
-	t.words[i], t.words[j] = t.words[j], t.words[i]
-	t.counts[i], t.counts[j] = t.counts[j], t.counts[i]
+	words := slices.Sorted(maps.Keys(c.index))
+	having, final := make([]int, len(words)), make([][]uint32, len(all))
+	for k, v := range all {
+		final[k] = make([]uint32, len(v.having))
+		for i, w := range words {
+			if old, ok := v.number[w]; ok {
+				final[k][old] = uint32(i)
+				having[i] += v.having[old]
+			}
+		}
+	}
+	c.weight = make([]float64, len(words))
+	for i, w := range words {
+		c.index[w] = uint32(i)
+		c.weight[i] = math.Log(float64(n) / float64(having[i]))
+	}
+	return c, final, nil
 }
 
 // Vector is a text of a corpus, of length 1 or 0.
@@ -100,23 +94,23 @@ type Vector struct {
 
 // Vector returns the vector of a document.
 func (c *Corpus) Vector(d Document) Vector {
-	var t Text
+	t := make(Text, 0, len(d.Words))
 	for i, w := range d.Words {
 		if k, ok := c.index[w]; ok && d.Counts[i] > 0 {
-			t.words, t.counts = append(t.words, k), append(t.counts, d.Counts[i])
+			t = append(t, counted(k, d.Counts[i]))
 		}
 	}
-	sort.Sort(t)
+	slices.Sort(t)
 	return c.Weigh(t)
 }
 
 // Weigh returns the vector of a text.
 func (c *Corpus) Weigh(t Text) Vector {
-	v := Vector{make([]uint32, 0, len(t.words)), make([]float64, 0, len(t.words))}
+	v := Vector{make([]uint32, 0, len(t)), make([]float64, 0, len(t))}
 	var square float64
-	for i, w := range t.words {
-		if c.weight[w] > 0 {
-			x := float64(t.counts[i]) * c.weight[w]
+	for _, counted := range t {
+		if w := uint32(counted >> 32); c.weight[w] > 0 {
+			x := float64(uint32(counted)) * c.weight[w]
 			v.words, v.weights = append(v.words, w), append(v.weights, x)
 			square += x * x
 		}

@@ -54,16 +54,35 @@ func TestCosineIsTheDefinition(t *testing.T) {
 		if got := Cosine(va, vb); math.Abs(got-want) > 1e-12 || got != Cosine(vb, va) {
 			t.Errorf("%v and %v: %v, by the definition %v", a, b, got, want)
 		}
-		_, texts, err := Index(slices.Values(append(slices.Clone(corpus), a)))
+		all := append(slices.Clone(corpus), a)
+		split := rapid.Uint32Range(0, 4).Draw(t, "first part of a count")
+		indexed, texts, err := Index(len(all), func(i int, add func(word []byte, count uint32)) error {
+			for j, w := range all[i].Words {
+				if n := min(split, all[i].Counts[j]); n > 0 {
+					add([]byte(w), n)
+				}
+			}
+			for j, w := range slices.Backward(all[i].Words) { // again, in another order
+				if n := all[i].Counts[j]; n > split {
+					add([]byte(w), n-split)
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		with, err := NewCorpus(slices.Values(append(slices.Clone(corpus), a)))
+		with, err := NewCorpus(slices.Values(all))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(with.Vector(a), with.Weigh(texts[len(corpus)]), cmp.AllowUnexported(Vector{}), cmpopts.EquateEmpty()); d != "" {
-			t.Errorf("a document weighed by its words and by their numbers:\n%s", d)
+		if d := cmp.Diff(with, indexed, cmp.AllowUnexported(Corpus{})); d != "" {
+			t.Errorf("a corpus and one with its documents:\n%s", d)
+		}
+		for i, d := range all {
+			if d := cmp.Diff(with.Vector(d), with.Weigh(texts[i]), cmp.AllowUnexported(Vector{}), cmpopts.EquateEmpty()); d != "" {
+				t.Errorf("a document weighed by its words and by their numbers:\n%s", d)
+			}
 		}
 		if got, want := NewNeighbours([]Vector{vb, va}).Likest(va), Likest(va, []Vector{vb, va}); got != want {
 			t.Errorf("likest %v by postings, %v by pairs", got, want)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"forager/internal/page/text"
 	"forager/internal/page/tfidf"
@@ -15,22 +16,26 @@ import (
 type reading struct {
 	page  *schemas.Page
 	whole tfidf.Document
-	parts *text.Words // cuts parts of the page, in the language of the whole page
-	ends  []int       // end of the tokens of each leaf
+	words text.Settings // of parts of the page: in the language of the whole page
+	ends  []int         // end of the tokens of each leaf
 }
+
+// readers are readers of words, which keep the stems of the pages that they have read.
+var readers = sync.Pool{New: func() any { return text.NewWords(text.Settings{}) }}
 
 // read counts the words of a page. The error is an inconsistent page.
 func read(p *schemas.Page, s text.Settings) (*reading, error) {
-	w := text.NewWords(s)
+	w := readers.Get().(*text.Words)
+	defer readers.Put(w)
+	w.Set(s)
 	if err := w.Surface(text.SurfaceOf(p)); err != nil {
 		return nil, fmt.Errorf("words of %s: %w", p.GetUrl(), err)
 	}
-	r := &reading{page: p}
-	if s.Language = w.Language(); s.Language == "" {
-		s.Language = w.Settings().Language
+	r := &reading{page: p, words: s}
+	if language := w.Language(); language != "" {
+		r.words.Language = language
 	}
 	r.whole = count(w)
-	r.parts = text.NewWords(s)
 	end := 0
 	for _, n := range p.GetLeafLengths() {
 		if end += int(n); end > len(p.GetTokens()) {
@@ -48,6 +53,20 @@ func Document(p *schemas.Page, s text.Settings) (tfidf.Document, error) {
 		return tfidf.Document{}, err
 	}
 	return r.whole, nil
+}
+
+// Words calls add for each word of a page and its count, as Document counts them; a word may come again.
+func Words(p *schemas.Page, s text.Settings, add func(word []byte, count uint32)) error {
+	w := readers.Get().(*text.Words)
+	defer readers.Put(w)
+	w.Set(s)
+	if err := w.Surface(text.SurfaceOf(p)); err != nil {
+		return fmt.Errorf("words of %s: %w", p.GetUrl(), err)
+	}
+	for w.Next() {
+		add(w.Word(), w.Count())
+	}
+	return nil
 }
 
 // count returns the words of a text, in their order.
@@ -69,8 +88,11 @@ func documentOf(counts map[string]uint32) tfidf.Document {
 
 // text counts the words of a text in the language of the page.
 func (r *reading) text(s string) tfidf.Document {
-	r.parts.Text(s, r.page.GetLanguage())
-	return count(r.parts)
+	w := readers.Get().(*text.Words)
+	defer readers.Put(w)
+	w.Set(r.words)
+	w.Text(s, r.page.GetLanguage())
+	return count(w)
 }
 
 // leaves returns the words of leaves first to last, both of the page.
@@ -82,10 +104,13 @@ func (r *reading) leaves(first, last int) tfidf.Document {
 		s.Tokens = append(s.Tokens, uint32(i-from))
 		s.Shapes = text.AppendShape(s.Shapes, i-from, text.ShapeAt(r.page.GetShapes(), i))
 	}
-	if err := r.parts.Surface(s); err != nil {
+	w := readers.Get().(*text.Words)
+	defer readers.Put(w)
+	w.Set(r.words)
+	if err := w.Surface(s); err != nil {
 		panic(fmt.Sprintf("words of a part of %s: %v", r.page.GetUrl(), err)) // tokens were made of these terms
 	}
-	return count(r.parts)
+	return count(w)
 }
 
 func (r *reading) begin(leaf int) int {

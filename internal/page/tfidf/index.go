@@ -1,0 +1,65 @@
+package tfidf
+
+import (
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Text is a document of a corpus: the numbers of its words, ascending, with their counts (counted).
+type Text []uint64
+
+// counted is a word and its count.
+func counted(word, count uint32) uint64 { return uint64(word)<<32 | uint64(count) }
+
+// Index counts n documents, at least one, and returns them as texts of their corpus. read calls add for each word of document
+// i, several times if it likes, and with a count that is not 0; the bytes may change afterwards. Documents are read by as
+// many goroutines as there are processors, and the result is the same for any number.
+func Index(n int, read func(i int, add func(word []byte, count uint32)) error) (*Corpus, []Text, error) {
+	texts, words := make([]Text, n), make([]*vocabulary, min(n, runtime.GOMAXPROCS(0)))
+	var g errgroup.Group
+	for k := range words {
+		words[k] = newVocabulary()
+		g.Go(func() error {
+			for i := k; i < n; i += len(words) {
+				var err error
+				if texts[i], err = words[k].text(i, read); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	c, final, err := merge(n, words...)
+	for i, t := range texts {
+		for j, w := range t {
+			t[j] = counted(final[i%len(words)][w>>32], uint32(w))
+		}
+		slices.Sort(t)
+	}
+	return c, texts, err
+}
+
+// text counts document i.
+func (v *vocabulary) text(i int, read func(i int, add func(word []byte, count uint32)) error) (Text, error) {
+	v.scratch = v.scratch[:0]
+	err := read(i, func(word []byte, count uint32) {
+		n, ok := v.number[string(word)]
+		if !ok {
+			n = v.numberOf(string(word))
+			v.last, v.at = append(v.last, 0), append(v.at, 0)
+		}
+		if v.last[n] == i+1 {
+			v.scratch[v.at[n]] += uint64(count)
+			return
+		}
+		v.having[n]++
+		v.last[n], v.at[n] = i+1, len(v.scratch)
+		v.scratch = append(v.scratch, counted(n, count))
+	})
+	return slices.Clone(v.scratch), err
+}
