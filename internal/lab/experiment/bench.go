@@ -286,12 +286,13 @@ type remaining struct {
 	tasks        map[*taskfile.Task]int
 	samples      map[sampleKey]int
 	parts        map[*part]int
+	webs         map[*Web]int
 }
 
 // remaining counts the jobs left, and moves tasks that share guides next to each other, so that their guides are in memory
 // as briefly as possible. A crawl does not depend on those before it.
 func (b *Bench) remaining(jobs []Job, left []int) *remaining {
-	r := &remaining{b.Environments, make(map[*taskfile.Task]int), make(map[sampleKey]int), make(map[*part]int)}
+	r := &remaining{b.Environments, make(map[*taskfile.Task]int), make(map[sampleKey]int), make(map[*part]int), make(map[*Web]int)}
 	first := make(map[sampleKey]int)
 	for at, i := range left {
 		key := b.Environments[jobs[i].Task].sampleKey()
@@ -301,6 +302,7 @@ func (b *Bench) remaining(jobs []Job, left []int) *remaining {
 		r.tasks[jobs[i].Task]++
 		r.samples[key]++
 		r.parts[b.Environments[jobs[i].Task].part]++
+		r.webs[b.Environments[jobs[i].Task].web]++
 	}
 	slices.SortStableFunc(left, func(x, y int) int {
 		return cmp.Compare(first[b.Environments[jobs[x].Task].sampleKey()], first[b.Environments[jobs[y].Task].sampleKey()])
@@ -316,6 +318,9 @@ func (r *remaining) made(t *taskfile.Task) {
 	}
 	if r.parts[g.part]--; r.parts[g.part] == 0 {
 		g.part.forgetTexts()
+	}
+	if r.webs[g.web]--; r.webs[g.web] == 0 {
+		g.web.extracted.forget()
 	}
 	key := g.sampleKey()
 	if r.samples[key]--; r.samples[key] == 0 {

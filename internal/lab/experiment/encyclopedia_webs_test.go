@@ -23,6 +23,7 @@ import (
 	"forager/internal/lab/taskfile"
 	"forager/internal/page/dom"
 	"forager/internal/page/text"
+	"forager/internal/platform/modelfile"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/web/warc"
 	"forager/internal/web/webarchive"
@@ -134,7 +135,8 @@ func encyclopedia(t testing.TB, all []*article) *Web {
 		return []byte(b.String())
 	}
 	web := &Web{pages: make(map[string]*page), labels: make(map[string]string), unescaped: make(map[string]*page)}
-	made, bodies, errs := make([]*page, len(all)), make([][]byte, len(all)), make([]error, len(all))
+	made, bodies, errs := make([]*page, len(all)), make([]*encoded, len(all)), make([]error, len(all))
+	terms := new(dictionary)
 	each(len(all), func(i int) {
 		stored := &webarchive.Page{URL: all[i].URL, Status: 200, Header: warc.Header{{Name: "Content-Type", Value: "text/html; charset=utf-8"}}, Body: body(all[i])}
 		made[i], bodies[i], errs[i] = newPage(stored, dom.Settings{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT})
@@ -147,7 +149,8 @@ func encyclopedia(t testing.TB, all []*article) *Web {
 		if xxhash.Sum64String("half "+a.URL)%2 == 0 {
 			half = "/crawl"
 		}
-		made[i].stored = section{bytes.NewReader(bodies[i]), 0, len(bodies[i])}
+		body := bodies[i].body(terms.put(new(modelfile.Encoder), bodies[i].terms))
+		made[i].stored = section{bytes.NewReader(body), terms, 0, len(body)}
 		web.pages[a.URL], web.labels[a.URL] = made[i], a.subject()+half
 	}
 	return web

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 
 	"forager/internal/rank/linkfeature"
@@ -32,8 +31,7 @@ const extractedBytes = 160 << 20
 type extractions struct {
 	mu         sync.Mutex
 	young, old map[extractionKey]*extraction
-	used       int               // bytes of young
-	terms      map[string]string // interned terms of all extractions; the pages of a web have most of theirs in common
+	used       int // bytes of young
 }
 
 // get returns a cached extraction, or nil.
@@ -53,8 +51,14 @@ func (e *extractions) get(key extractionKey) *extraction {
 func (e *extractions) put(key extractionKey, x *extraction) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.share(x.table)
 	e.keep(key, x)
+}
+
+// forget drops all of them.
+func (e *extractions) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.young, e.old, e.used = nil, nil, 0
 }
 
 func (e *extractions) keep(key extractionKey, x *extraction) {
@@ -66,25 +70,7 @@ func (e *extractions) keep(key extractionKey, x *extraction) {
 	e.used += n
 }
 
-// share replaces terms by equal ones of earlier pages.
-func (e *extractions) share(t *schemas.LeafTable) {
-	if t == nil {
-		return
-	}
-	if e.terms == nil {
-		e.terms = make(map[string]string)
-	}
-	for i, term := range t.Terms {
-		known, ok := e.terms[term]
-		if !ok {
-			known = strings.Clone(term) // not a part of the page's whole text
-			e.terms[known] = known
-		}
-		t.Terms[i] = known
-	}
-}
-
-// size estimates the memory of an extraction, bytes.
+// size estimates the memory of an extraction, bytes. Its terms are those of the web.
 func (x *extraction) size() int {
 	const perLink = 160 // of the message and the pointer to it
 	t := x.table

@@ -19,8 +19,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"forager/internal/page/dom"
 	"forager/internal/platform/modelfile"
 	"forager/internal/platform/progress"
@@ -61,8 +59,8 @@ type Opened struct {
 }
 
 const (
-	pageFileMagic1 = "forager parsed web 1\n" // of programs before this format
-	pageFileMagic  = "forager parsed web 2\n"
+	pageFileName  = "forager parsed web "
+	pageFileMagic = pageFileName + "3\n"
 	// maxStored bounds a page in a page file, bytes: more than the largest page of parse-dom.
 	maxStored = 256 << 20
 	// parsedAtOnce is the number of pages that are parsed before they are written.
@@ -199,10 +197,12 @@ func parseAside(ctx context.Context, path string, by Parsing) (*pageFile, error)
 // pageFile is a parsed web: its pages in the order of the archive, and by name the strays, which have no URL (readStrays).
 //
 // The file: magic, key (SHA-256 of all that it depends on), then pages and strays as records, each a byte (recordPage,
-// recordStray), its length and its bytes; at the end recordEnd and the SHA-256 of all before it.
+// recordStray), its length and its bytes; at the end recordEnd and the SHA-256 of all before it. A page's new terms are in its record,
+// so that the records in their order make the dictionary.
 type pageFile struct {
 	pages  []*page
 	strays map[string]*page
+	terms  *dictionary
 }
 
 // Kinds of records of a page file.
@@ -222,7 +222,7 @@ type pageWriter struct {
 }
 
 func newPageWriter(f *os.File, key [sha256.Size]byte) *pageWriter {
-	w := &pageWriter{file: f, sum: sha256.New(), made: &pageFile{strays: make(map[string]*page)}}
+	w := &pageWriter{file: f, sum: sha256.New(), made: &pageFile{strays: make(map[string]*page), terms: new(dictionary)}}
 	w.out = bufio.NewWriterSize(io.MultiWriter(f, w.sum), 1<<20)
 	w.write([]byte(pageFileMagic))
 	w.write(key[:])
@@ -251,7 +251,7 @@ func (w *pageWriter) parse(ctx context.Context, path string, by Parsing) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		pages, bodies, errs := make([]*page, len(urls)), make([][]byte, len(urls)), make([]error, len(urls))
+		pages, bodies, errs := make([]*page, len(urls)), make([]*encoded, len(urls)), make([]error, len(urls))
 		each(len(urls), func(i int) {
 			stored, _, err := archive.Lookup(urls[i])
 			if err == nil {
@@ -283,18 +283,23 @@ func (w *pageWriter) parse(ctx context.Context, path string, by Parsing) error {
 }
 
 // add writes a page with its parsed form, nil if it has none.
-func (w *pageWriter) add(kind byte, p *page, parsed []byte) {
+func (w *pageWriter) add(kind byte, p *page, parsed *encoded) {
 	head := p.encode(parsed != nil)
-	w.write([]byte{kind})
-	w.write(binary.AppendUvarint(nil, uint64(len(head)+len(parsed))))
-	w.write(head)
+	var body []byte
 	if parsed != nil {
-		p.stored = section{w.file, w.at, len(parsed)}
+		body = parsed.body(w.made.terms.put(head, parsed.terms))
 	}
-	w.write(parsed)
+	w.write([]byte{kind})
+	w.write(binary.AppendUvarint(nil, uint64(len(head.Bytes())+len(body))))
+	w.write(head.Bytes())
+	if parsed != nil {
+		p.stored = section{w.file, w.made.terms, w.at, len(body)}
+	}
+	w.write(body)
 }
 
 func (w *pageWriter) end() error {
+	w.made.terms.number = nil
 	w.write([]byte{recordEnd})
 	if err := w.out.Flush(); err != nil {
 		return err
@@ -303,29 +308,9 @@ func (w *pageWriter) end() error {
 	return err
 }
 
-// section is a part of a file.
-type section struct {
-	file io.ReaderAt
-	at   int64
-	n    int
-}
-
-// page decodes the parsed page.
-func (s section) page() (*schemas.Page, error) {
-	b := make([]byte, s.n)
-	if _, err := s.file.ReadAt(b, s.at); err != nil {
-		return nil, fmt.Errorf("read a parsed page: %w", err)
-	}
-	p := new(schemas.Page)
-	if err := proto.Unmarshal(b, p); err != nil {
-		return nil, fmt.Errorf("read a parsed page: %w", err)
-	}
-	return p, nil
-}
-
-// encode returns the part of a record before the parsed page.
-func (p *page) encode(parsed bool) []byte {
-	var e modelfile.Encoder
+// encode returns the part of a record before the new terms of the parsed page.
+func (p *page) encode(parsed bool) *modelfile.Encoder {
+	e := new(modelfile.Encoder)
 	e.String(p.url)
 	e.Uint(uint64(p.outcome))
 	e.Uint(uint64(p.status))
@@ -337,11 +322,11 @@ func (p *page) encode(parsed bool) []byte {
 	} else {
 		e.Uint(0)
 	}
-	return e.Bytes()
+	return e
 }
 
-// decodePage reads a record of a page file; file contains the last bytes of it up to the offset end.
-func decodePage(b []byte, file io.ReaderAt, end int64) (*page, error) {
+// decodePage reads a record of a page file, whose new terms it adds; file contains the last bytes of it up to the offset end.
+func decodePage(b []byte, file io.ReaderAt, end int64, terms *dictionary) (*page, error) {
 	d := modelfile.NewDecoder(b)
 	p := &page{
 		url: d.String("URL"), outcome: schemas.Outcome(d.Uint("outcome", 1<<16)), status: int(d.Uint("status", 1<<16)),
@@ -353,9 +338,10 @@ func decodePage(b []byte, file io.ReaderAt, end int64) (*page, error) {
 	case has == 0:
 		return p, d.End()
 	}
+	terms.take(d)
 	n := len(d.Rest())
-	p.stored = section{file, end - int64(n), n}
-	return p, nil
+	p.stored = section{file, terms, end - int64(n), n}
+	return p, d.Err()
 }
 
 // openPageFile opens a page file and reads all but the parsed pages. errStale is no damage.
@@ -378,16 +364,14 @@ func readPageFile(f io.ReaderAt, key [sha256.Size]byte) (*pageFile, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case string(head[:len(pageFileMagic)]) == pageFileMagic1:
-		return nil, errStale
-	case string(head[:len(pageFileMagic)]) != pageFileMagic:
+	case !bytes.HasPrefix(head, []byte(pageFileName)):
 		return nil, errors.New("it is not a parsed web")
-	case !bytes.Equal(head[len(pageFileMagic):], key[:]):
+	case !bytes.Equal(head, append([]byte(pageFileMagic), key[:]...)):
 		return nil, errStale
 	}
-	p := &pageFile{strays: make(map[string]*page)}
+	p := &pageFile{strays: make(map[string]*page), terms: new(dictionary)}
 	for {
-		kind, x, err := in.record(f)
+		kind, x, err := in.record(f, p.terms)
 		switch {
 		case err != nil:
 			return nil, err
@@ -436,7 +420,7 @@ func (r *pageReader) next(n uint64) ([]byte, error) {
 }
 
 // record reads a record; recordEnd has no page.
-func (r *pageReader) record(f io.ReaderAt) (kind byte, p *page, err error) {
+func (r *pageReader) record(f io.ReaderAt, terms *dictionary) (kind byte, p *page, err error) {
 	if kind, err = r.ReadByte(); err != nil {
 		return 0, nil, fmt.Errorf("it ends early: %w", err)
 	}
@@ -458,6 +442,6 @@ func (r *pageReader) record(f io.ReaderAt) (kind byte, p *page, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	p, err = decodePage(b, f, r.at)
+	p, err = decodePage(b, f, r.at, terms)
 	return kind, p, err
 }

@@ -25,7 +25,6 @@ import (
 	"forager/schemas"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/proto"
 )
 
 // maxBody bounds the body of a page without a URL, bytes.
@@ -178,7 +177,7 @@ func each(n int, f func(i int)) {
 }
 
 // newPage converts a stored response as fetch and parse-dom would; the parsed page is encoded, nil if there is none.
-func newPage(stored *webarchive.Page, settings dom.Settings) (*page, []byte, error) {
+func newPage(stored *webarchive.Page, settings dom.Settings) (*page, *encoded, error) {
 	p := &page{url: stored.URL, status: stored.Status, size: len(stored.Body)}
 	u, err := weburl.Parse(stored.URL)
 	if err != nil {
@@ -197,7 +196,7 @@ func newPage(stored *webarchive.Page, settings dom.Settings) (*page, []byte, err
 	if parsed == nil || err != nil {
 		return p, nil, err
 	}
-	body, err := proto.Marshal(parsed)
+	body, err := encode(parsed)
 	return p, body, err
 }
 
@@ -209,7 +208,7 @@ func parseText(body []byte, kind, at string) (*schemas.Page, error) {
 // stray is a page without a URL, and its parsed form encoded.
 type stray struct {
 	page *page
-	body []byte
+	body *encoded
 }
 
 // readStrays reads the pages whose target URI is no URL ("ftp_//host/path"). No link leads to them, but they may train
@@ -240,11 +239,11 @@ func readStrays(path string) (map[string]stray, error) {
 		if err != nil {
 			return nil, err
 		}
-		encoded, err := proto.Marshal(parsed)
+		text, err := encode(parsed)
 		if err != nil {
 			return nil, err
 		}
-		strays[record.TargetURI] = stray{&page{url: record.TargetURI}, encoded}
+		strays[record.TargetURI] = stray{&page{url: record.TargetURI}, text}
 	}
 	return strays, nil
 }
