@@ -76,9 +76,9 @@ func statements(source string) []string {
 
 // Query is a documented query.
 type Query struct {
-	// Name is one word; Title describes the result.
-	Name, Title string
-	SQL         string
+	// Name is one word; Title describes the result; Section is the subject that it is listed under, empty for none.
+	Name, Title, Section string
+	SQL                  string
 	// OfCrawl: the query has the parameter crawl. OfArchive: it reads the archive and has the parameters
 	// archive, access_key and secret_key.
 	OfCrawl, OfArchive bool
@@ -92,14 +92,19 @@ func ArchiveQueries() []Query { return questions("archive.sql") }
 
 func questions(file string) []Query {
 	var all []Query
+	section := ""
 	for block := range strings.SplitSeq(content(file), "\n\n") {
 		head, sql, _ := strings.Cut(strings.TrimSpace(block), "\n")
+		if name, ok := strings.CutPrefix(head, "-- # "); ok {
+			section = name
+			continue
+		}
 		name, title, ok := strings.Cut(strings.TrimPrefix(head, "-- "), ": ")
 		sql, ends := strings.CutSuffix(strings.TrimSpace(sql), ";")
 		if !ok || !ends || strings.Contains(name, " ") {
 			continue // the comment at the top
 		}
-		all = append(all, Query{Name: name, Title: title, SQL: sql, OfCrawl: strings.Contains(sql, "{crawl:String}"), OfArchive: strings.Contains(sql, "{archive:String}")})
+		all = append(all, Query{Name: name, Title: title, Section: section, SQL: sql, OfCrawl: strings.Contains(sql, "{crawl:String}"), OfArchive: strings.Contains(sql, "{archive:String}")})
 	}
 	return all
 }

@@ -2,7 +2,8 @@
 //
 // The tables and their columns are described by options of messages in schemas/*.proto (package column); Tables has the statements that
 // create them. Within a version columns are only added. views.sql is applied again whenever it or a table has changed. queries.sql
-// has the documented queries, archive.sql those for the archive's Parquet files; a test runs each of them.
+// has the documented queries, archive.sql those for the archive's Parquet files. docs/queries.md and the monitor show them; the results of
+// the former are compared with a recount of records (stages/load-clickhouse).
 //
 // # Reading
 //

@@ -39,6 +39,7 @@ func (c *QueryCommand) Run(s *cli.Session) error {
 		type item struct {
 			Name      string `json:"name"`
 			Title     string `json:"title"`
+			Section   string `json:"section,omitempty"`
 			SQL       string `json:"sql"`
 			OfCrawl   bool   `json:"of_crawl"`
 			OfArchive bool   `json:"of_archive"`

@@ -70,7 +70,7 @@ func TestBrowser(t *testing.T) {
 	views := []struct{ name, path string }{
 		{"login", "/"}, {"crawls", "/login?token=" + o.token}, {"crawl", "/crawls/done"}, {"hosts", "/crawls/done/hosts"}, {"pages", "/crawls/done/pages"},
 		{"page", "/crawls/done/page?url=" + page}, {"models", "/crawls/done/models"}, {"topics", "/crawls/done/topics"}, {"compare", "/compare?crawl=done&crawl=steered"},
-		{"letters", "/letters"}, {"sql", "/sql"},
+		{"letters", "/letters"}, {"sql", "/sql?example=overlap"},
 	}
 	for _, v := range views {
 		for _, as := range []struct {

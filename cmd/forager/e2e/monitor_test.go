@@ -236,7 +236,7 @@ func readDone(t *testing.T, r *rig, o *operator) {
 		t.Error("no model")
 	}
 	ask[listed[analytics.Letters]](o, "/api/v1/dead-letters")
-	status, _, body := o.do("POST", "/api/v1/query", "", `{"sql":"SELECT count() FROM pages WHERE crawl = 'done' AND outcome = 'delivered'"}`)
+	status, _, body := o.do("POST", "/api/v1/query", "", `{"sql":"SELECT count() FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered'","crawl":"done"}`)
 	if status != 200 || !strings.Contains(body, `[["60"]]`) {
 		t.Errorf("query: %d %s", status, body)
 	}
@@ -432,7 +432,7 @@ func harmless(t *testing.T, o *operator) {
 	address := url.QueryEscape(page.URL)
 	for _, path := range []string{
 		"/", "/crawls/done", "/crawls/done/hosts", "/crawls/done/hosts?by=failures", "/crawls/done/pages", "/crawls/done/page?url=" + address, "/crawls/done/models", "/crawls/done/topics",
-		"/compare?crawl=done&crawl=steered", "/letters", "/sql", "/crawls/done/page?url=javascript:attack()", "/crawls/done/page?url=%22%3E%3Cscript%3Eattack()",
+		"/compare?crawl=done&crawl=steered", "/letters", "/sql?example=harvest", "/crawls/done/page?url=javascript:attack()", "/crawls/done/page?url=%22%3E%3Cscript%3Eattack()",
 	} {
 		status, header, body := o.do("GET", path, "", "")
 		if status != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/html") {

@@ -208,10 +208,11 @@ func reads(a huma.API, s *view.Source) {
 		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusConflict, http.StatusServiceUnavailable}},
 		func(ctx context.Context, in *struct {
 			Body struct {
-				SQL string `json:"sql" minLength:"1" maxLength:"20000"`
+				SQL   string `json:"sql" minLength:"1" maxLength:"20000"`
+				Crawl string `json:"crawl,omitempty" maxLength:"200" doc:"Value of {crawl:String} in the query."`
 			}
 		}) (*struct{ Body *view.Rows }, error) {
-			rows, err := s.Query(ctx, in.Body.SQL)
+			rows, err := s.Query(ctx, in.Body.SQL, in.Body.Crawl)
 			if err != nil {
 				return nil, Problem(err)
 			}

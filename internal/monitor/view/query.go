@@ -32,15 +32,15 @@ func (s *Source) Why(ctx context.Context, crawl, url string) (*operate.Explanati
 	return operate.Explainer{Topics: s.Topics, Config: s.Config, DB: s.DB}.Why(ctx, crawl, url)
 }
 
-// Query runs a statement that reads, for at most ten seconds, and returns its first rows.
-func (s *Source) Query(ctx context.Context, sql string) (*Rows, error) {
+// Query runs a statement that reads, for at most ten seconds, and returns its first rows. Its parameter crawl, if it has one, is crawl.
+func (s *Source) Query(ctx context.Context, sql, crawl string) (*Rows, error) {
 	if !analytics.Reads(sql) {
 		return nil, refused{errors.New("only statements that read are run: SELECT, WITH, SHOW, DESCRIBE, EXPLAIN")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*askWithin)
 	defer cancel()
 	rows := &Rows{Columns: []string{}, Rows: [][]string{}}
-	err := s.DB.EachWith(Ask(ctx), sql, nil, func(columns []analytics.Column) {
+	err := s.DB.EachWith(Ask(ctx), sql, analytics.Params{"crawl": crawl}, func(columns []analytics.Column) {
 		for _, c := range columns {
 			rows.Columns = append(rows.Columns, Plain(c.Name))
 		}

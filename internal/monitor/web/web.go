@@ -18,6 +18,7 @@ import (
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/schemas"
+	tables "forager/schemas/clickhouse"
 )
 
 //go:embed static
@@ -122,6 +123,8 @@ type content struct {
 	// Query has the parameters of the request.
 	Query url.Values
 	SQL   string
+	// Examples are the documented queries.
+	Examples []tables.Query
 }
 
 func show(w http.ResponseWriter, status int, c *content) {
@@ -426,11 +429,14 @@ func (x site) letters(w http.ResponseWriter, r *http.Request) {
 }
 
 func (x site) sql(w http.ResponseWriter, r *http.Request) {
-	c := &content{View: "sql", Title: "SQL", SQL: r.PostFormValue("sql")}
+	sql := r.PostFormValue("sql") // fills r.Form
+	c := &content{View: "sql", Title: "SQL", SQL: sql, Query: r.Form, Examples: tables.Queries(), Crawls: x.Crawls()}
 	status := http.StatusOK
-	if c.SQL != "" {
+	if i := slices.IndexFunc(c.Examples, func(q tables.Query) bool { return q.Name == c.Query.Get("example") }); i >= 0 {
+		c.SQL = c.Examples[i].SQL
+	} else if c.SQL != "" {
 		var err error
-		if c.Rows, err = x.Query(r.Context(), c.SQL); err != nil {
+		if c.Rows, err = x.Query(r.Context(), c.SQL, r.PostFormValue("crawl")); err != nil {
 			p := api.Problem(err)
 			c.Problem, status = p.Error(), p.GetStatus()
 		}

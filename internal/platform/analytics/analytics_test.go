@@ -19,7 +19,6 @@ import (
 	"forager/infra/local/clickhouse"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/pipeline"
-	"forager/schemas"
 	tables "forager/schemas/clickhouse"
 )
 
@@ -259,111 +258,6 @@ func TestOneCrawlIsReadAlone(t *testing.T) {
 		}
 		if n := strings.Count(plan.String(), "(crawl in ['a', 'a'])"); n != reads {
 			t.Errorf("%s: %d of %d tables are read by crawl:\n%s", view, n, reads, &plan)
-		}
-	}
-}
-
-func TestDocumentedQueries(t *testing.T) {
-	d := migrated(t)
-	var requests []analytics.Request
-	var fetches []analytics.Fetch
-	var verdicts []analytics.Verdict
-	var leaps []analytics.Leap
-	at := time.UnixMilli(1_700_000_000_000).UTC()
-	for i := range 200 {
-		place := analytics.PlaceOf(0, int64(i), at.Add(time.Duration(i)*time.Second+300*time.Millisecond))
-		name := fmt.Sprintf("%016d", i)
-		url := fmt.Sprintf("http://h%d/%d", i%3, i)
-		relevance := float64(i%4) / 4
-		requests = append(requests, analytics.Request{Crawl: "c", ID: name, URL: url, Host: fmt.Sprintf("h%d", i%3), Ordinal: uint64(i + 1), Score: relevance, Policy: "soft", DispatchedAt: at.Add(time.Duration(i) * time.Second), Place: place})
-		if i == 199 {
-			break // in flight
-		}
-		outcome := "delivered"
-		if i%20 == 19 {
-			outcome, relevance = "client-error", 0
-		}
-		fetches = append(fetches, analytics.Fetch{Crawl: "c", ID: name, URL: url, Outcome: outcome, FetchedAt: at.Add(time.Duration(i) * time.Second), DurationMS: 100, Place: place})
-		verdicts = append(verdicts, analytics.Verdict{Crawl: "c", ID: name, URL: url, Outcome: outcome, Status: 404, Relevance: relevance, Place: place})
-		term := "common"
-		if relevance >= .5 {
-			term = "telling"
-		}
-		leaps = append(leaps, analytics.Leap{Crawl: "c", ID: name, U: "http://hub/", V: url, Outcome: outcome, Target: relevance, Trains: outcome == "delivered", Request: name,
-			Terms: []string{term, "common"}, Offsets: []int16{-1, 127}, Counts: []uint32{1, 1}, Score: relevance, Policy: "soft", Place: place,
-			ShadowPolicies: []string{"a", "b"}, ShadowDropped: []bool{false, i%4 < 3}, ShadowTiers: []uint32{uint32(i % 2), 0}, ShadowScores: []float64{relevance, 0}, ShadowModels: []string{"", ""}})
-	}
-	insert(t, d, requests...)
-	insert(t, d, fetches...)
-	insert(t, d, verdicts...)
-	insert(t, d, leaps...)
-	insert(t, d, analytics.Status{Crawl: "c", At: at, Dispatched: 200, Pages: 190, OutageSince: at, OutageCause: "the proxy", Place: analytics.PlaceOf(0, 1, at)})
-	insert(t, d, analytics.Model{Crawl: "c", Kind: "apprentice", Model: "c/30-a", Pages: 30, Place: analytics.PlaceOf(0, 1, at)})
-	for i, pages := range []uint64{100, 150} {
-		for kind, url := range map[string]string{"hub": "http://hub/", "authority": "http://v/"} {
-			id := string(schemas.HubsID("c", 0, pages).Bytes())
-			insert(t, d, analytics.Hub{Crawl: "c", ID: id, Kind: kind, Rank: 1, Pages: pages, URL: url, Score: .5, Relevance: .75, Marked: kind == "hub", Place: analytics.PlaceOf(0, int64(i), at)})
-		}
-	}
-	insert(t, d, analytics.Letter{Stage: "parse-dom", Topic: "page.fetched", At: at, Place: analytics.PlaceOf(0, 1, at)})
-	delivered := 190.0
-	seen := map[string]bool{}
-	for _, q := range tables.Queries() {
-		seen[q.Name] = true
-		params := analytics.Params{}
-		if q.OfCrawl {
-			params["crawl"] = "c"
-		}
-		r := query(t, d, q.SQL, params)
-		if len(r.Rows) == 0 || q.Title == "" {
-			t.Errorf("%s (%s): %d rows", q.Name, q.Title, len(r.Rows))
-			continue
-		}
-		last := r.Rows[len(r.Rows)-1]
-		switch q.Name {
-		case "loss":
-			var sum float64
-			for _, v := range verdicts {
-				if v.Outcome == "delivered" {
-					sum += 1 - v.Relevance
-				}
-			}
-			if last[0] != uint64(delivered) || last[1] != sum {
-				t.Errorf("loss ends with %v, want %v pages and %v", last, delivered, sum)
-			}
-		case "distilled":
-			if got := fmt.Sprint(r.Rows); got != "[[hub 1 http://hub/ 0.5 0.75 true 150] [authority 1 http://v/ 0.5 0.75 false 150]]" {
-				t.Errorf("distilled: %s", got)
-			}
-		case "revisit":
-			if got := fmt.Sprint(r.Rows); got != "[[http://hub/ 2 150 0.5 0.75]]" {
-				t.Errorf("revisit: %s", got)
-			}
-		case "learned":
-			if r.Rows[0][0] != "telling" && r.Rows[1][0] != "telling" {
-				t.Errorf("learned: %v", r.Rows)
-			}
-		case "hubs":
-			if r.Rows[0][0] != "http://hub/" {
-				t.Errorf("hubs: %v", r.Rows)
-			}
-		case "waiting":
-			if len(r.Rows) != 1 || r.Rows[0][0] != uint64(200) {
-				t.Errorf("waiting: %v", r.Rows)
-			}
-		case "latency":
-			if r.Rows[0][2] != 300.0 || r.Rows[0][4] != 100.0 {
-				t.Errorf("latency: %v", r.Rows)
-			}
-		case "best":
-			if r.Rows[0][0] != .75 {
-				t.Errorf("best: %v", r.Rows[0])
-			}
-		}
-	}
-	for _, name := range []string{"harvest", "loss", "outcomes", "hosts", "learned", "promised"} {
-		if !seen[name] {
-			t.Errorf("there is no query %s", name)
 		}
 	}
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"math/rand/v2"
+
+	"forager/internal/crawl/controls"
+	"forager/internal/platform/analytics"
+	tables "forager/schemas/clickhouse"
+)
+
+var update = flag.Bool("update", false, "write docs/queries.md")
+
+// TestDocumentedQueries loads the records of two crawls, in parts and some of them twice, and compares every documented query with a
+// recount of the records. docs/queries.md has its results.
+func TestDocumentedQueries(t *testing.T) {
+	log := &recorded{random: rand.New(rand.NewPCG(16, 4)), next: map[string]int64{}, now: 1_700_000_000_000, epoch: 1}
+	retried := "http://h1.example/0"
+	for i := 0; hashed("fate"+retried, 50) != 4; i++ {
+		retried = fmt.Sprint("http://h1.example/", i)
+	}
+	log.crawl("chemistry", 1, 420, "http://h1.example/1", "http://h2.example/2", "http://h3.example/3", retried)
+	log.crawl("wide", 2, 300, "http://h1.example/1", "http://h7.example/9")
+	l := &loader{db: database(t), crawls: controls.New()}
+	for part := range slices.Chunk(log.records, len(log.records)/5+1) {
+		// A crash behind an insert: the part is loaded again.
+		for range 2 {
+			if err := l.load(t.Context(), part); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c := recounted(t, log.records)
+	queries := tables.Queries()
+	if len(queries) != len(answers) {
+		t.Errorf("%d queries, %d recounts", len(queries), len(answers))
+	}
+	results := make(map[string]*analytics.Table)
+	for _, q := range queries {
+		if answers[q.Name] == nil {
+			t.Errorf("%s: there is no recount", q.Name)
+			continue
+		}
+		if r, err := l.db.Query(t.Context(), q.SQL, analytics.Params{"crawl": "nothing"}); q.OfCrawl && (err != nil || len(r.Rows) > 0) {
+			t.Errorf("%s of a crawl without records: %v, %v", q.Name, r, err)
+		}
+		crawls := c.crawls()
+		if !q.OfCrawl {
+			crawls = crawls[:1]
+		}
+		for _, crawl := range crawls {
+			params := analytics.Params{}
+			if q.OfCrawl {
+				params["crawl"] = crawl
+			}
+			r, err := l.db.Query(t.Context(), q.SQL, params)
+			if err != nil {
+				t.Errorf("%s: %v", q.Name, err)
+				continue
+			}
+			if results[q.Name] == nil {
+				results[q.Name] = r
+			}
+			if problem := differs(r.Rows, answers[q.Name](c, crawl)); problem != "" {
+				t.Errorf("%s of %s: %s", q.Name, crawl, problem)
+			}
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	page := cookbook(queries, results)
+	const path = "../../docs/queries.md"
+	if *update {
+		if err := os.WriteFile(path, page, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, page) {
+		t.Errorf("%s is not the generated one; write it with -update: %v", path, err)
+	}
+}
+
+// differs compares rows, floating-point numbers but for the last digit of their rounding.
+func differs(got, want [][]any) string {
+	if len(got) != len(want) || len(want) == 0 {
+		return fmt.Sprintf("%d rows, want %d (and at least one)\n got %v\nwant %v", len(got), len(want), got, want)
+	}
+	for i := range got {
+		if len(got[i]) != len(want[i]) {
+			return fmt.Sprintf("row %d is %v, want %v", i, got[i], want[i])
+		}
+		for k := range got[i] {
+			if !same(got[i][k], want[i][k]) {
+				return fmt.Sprintf("row %d is %v, want %v", i, got[i], want[i])
+			}
+		}
+	}
+	return ""
+}
+
+func same(got, want any) bool {
+	if w, ok := want.(time.Time); ok {
+		g, ok := got.(time.Time)
+		return ok && g.Equal(w)
+	}
+	g, gerr := number(got)
+	w, werr := number(want)
+	if gerr == nil && werr == nil {
+		return math.Abs(g-w) <= 1.01e-4*max(1, math.Abs(w)/1e3)
+	}
+	return fmt.Sprint(got) == fmt.Sprint(want)
+}
+
+const shownOfResult = 4
+
+// cookbook is docs/queries.md.
+func cookbook(queries []tables.Query, results map[string]*analytics.Table) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `# Queries
+
+%d questions about crawls, answered by ClickHouse. `+"`forager query --example NAME --crawl CRAWL`"+` runs one of them, and so does the view SQL of
+the monitor. The views that they read have each record once (package `+"`schemas/clickhouse`"+`). R of a page is its relevance by the crawl's critic, in
+[0,1]; the harvest rate is the mean of R, the loss its difference to 1, summed.
+
+The results are of two synthetic crawls; at most %d rows are shown. This page is generated from
+[queries.sql](../schemas/clickhouse/queries.sql) by the test that compares each result with a recount of the records of the topics
+(`+"`go test ./stages/load-clickhouse -run TestDocumentedQueries -update`"+`). [archive.sql](../schemas/clickhouse/archive.sql) has further queries, of the
+archive's Parquet files.
+`, len(queries), shownOfResult)
+	section := ""
+	for _, q := range queries {
+		if q.Section != section {
+			section = q.Section
+			fmt.Fprintf(&b, "\n## %s\n", section)
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n```sql\n%s\n```\n\n", q.Name, strings.ToUpper(q.Title[:1])+q.Title[1:]+".", q.SQL)
+		r := results[q.Name]
+		var head, line []string
+		for _, column := range r.Columns {
+			head, line = append(head, column.Name), append(line, "---")
+		}
+		fmt.Fprintf(&b, "| %s |\n| %s |\n", strings.Join(head, " | "), strings.Join(line, " | "))
+		for _, row := range r.Rows[:min(len(r.Rows), shownOfResult)] {
+			var cells []string
+			for _, v := range row {
+				cells = append(cells, cell(v))
+			}
+			fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+		}
+		if n := len(r.Rows) - shownOfResult; n > 0 {
+			fmt.Fprintf(&b, "\n%d further rows.\n", n)
+		}
+	}
+	return b.Bytes()
+}
+
+func cell(v any) string {
+	if t, ok := v.(time.Time); ok {
+		return t.UTC().Format("2006-01-02 15:04:05.000")
+	}
+	if reflect.TypeOf(v).Kind() == reflect.Map {
+		return strings.TrimPrefix(fmt.Sprint(v), "map")
+	}
+	return strings.ReplaceAll(fmt.Sprint(v), "|", `\|`)
+}
