@@ -16,6 +16,7 @@ import (
 
 	"forager/internal/crawl/controls"
 	"forager/internal/platform/analytics"
+	"forager/schemas"
 	tables "forager/schemas/clickhouse"
 )
 
@@ -76,6 +77,7 @@ func TestDocumentedQueries(t *testing.T) {
 			}
 		}
 	}
+	sameCurves(t, l.db, c)
 	if t.Failed() {
 		return
 	}
@@ -88,6 +90,64 @@ func TestDocumentedQueries(t *testing.T) {
 	}
 	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, page) {
 		t.Errorf("%s is not the generated one; write it with -update: %v", path, err)
+	}
+}
+
+// sameCurves compares what reports draw with a recount.
+func sameCurves(t *testing.T, db *analytics.DB, c *recount) {
+	for _, crawl := range c.crawls() {
+		points, err := db.Report(crawl).Curve(t.Context(), 40)
+		if err != nil || len(points) != 40 {
+			t.Fatalf("curve of %s: %d points, %v", crawl, len(points), err)
+		}
+		pages := c.delivered(crawl)
+		i, requests := 0, 0
+		for _, v := range c.applied(crawl) {
+			if requests++; v.M.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
+				continue
+			}
+			i++
+			if i*40/len(pages) == (i-1)*40/len(pages) {
+				continue
+			}
+			last := func(n int) float64 { return mean(pages[max(0, i-n):i], gained) }
+			got, so := points[0], pages[:i]
+			points = points[1:]
+			want := analytics.CurvePoint{
+				Pages: uint64(i), Requests: uint64(requests), Relevance: sum(so, gained), Targets: uint64(count(so, func(v verdict) bool { return gained(v) >= .5 })),
+				Last100: last(100), Last200: last(200), Last1000: last(1000),
+			}
+			if got != want {
+				t.Errorf("curve of %s: %+v, want %+v", crawl, got, want)
+			}
+		}
+		tenths, err := db.Report(crawl).Tenths(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows [][]any
+		for _, x := range tenths {
+			rows = append(rows, []any{x.Policy, x.Tenth, x.Pages, x.Score, x.Harvest})
+		}
+		type key struct {
+			policy string
+			tenth  float64
+		}
+		score := func(f *fact) float64 { return f.request.Score }
+		delivered := slices.DeleteFunc(c.ended(crawl), func(f *fact) bool { return !f.delivered() })
+		if problem := differs(rows, order(each(delivered, func(f *fact) key { return key{f.request.Policy, min(9, math.Floor(score(f)*10)) / 10} }, func(k key, group []*fact) []any {
+			return []any{k.policy, k.tenth, len(group), mean(group, score), mean(group, (*fact).r)}
+		}), 1, 2)); problem != "" {
+			t.Errorf("tenths of %s: %s", crawl, problem)
+		}
+	}
+	shared, err := analytics.Overlap(t.Context(), db, c.crawls())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := answers["overlap"](c, "")[0]
+	if got, want := fmt.Sprint(shared), fmt.Sprintf("[{%[1]v %[1]v %[3]v} {%[1]v %[2]v %[5]v} {%[2]v %[2]v %[4]v}]", pair[:5]...); got != want {
+		t.Errorf("overlap %s, want %s", got, want)
 	}
 }
 

@@ -19,27 +19,27 @@ func (d *Demo) judge(run *Run) error {
 		return err
 	}
 	defer db.Close()
-	pages, err := db.Report(run.Crawl).DeliveredPages(d.S)
-	if err != nil {
-		return err
-	}
-	if uint64(len(pages)) != run.Pages {
-		return fmt.Errorf("ClickHouse has %d delivered pages of %s, prioritize counted %d", len(pages), run.Crawl, run.Pages)
-	}
-	truth, loss := 0, 0.0
-	for i, p := range pages {
+	pages, truth, loss := 0, 0, 0.0
+	err = db.Report(run.Crawl).DeliveredPages(d.S, func(p analytics.DeliveredPage) {
+		pages++
 		if d.Environment.Truth(p.URL) {
 			truth++
 		}
 		loss += 1 - p.Relevance
 		for _, percent := range []int{25, 50, 100} {
-			if i+1 == len(pages)*percent/100 {
-				run.LossAt[fmt.Sprint(percent)] = loss / float64(i+1)
+			if pages == int(run.Pages)*percent/100 {
+				run.LossAt[fmt.Sprint(percent)] = loss / float64(pages)
 			}
 		}
+	})
+	if err != nil {
+		return err
 	}
-	if len(pages) > 0 {
-		run.HarvestTruth = float64(truth) / float64(len(pages))
+	if uint64(pages) != run.Pages {
+		return fmt.Errorf("ClickHouse has %d delivered pages of %s, prioritize counted %d", pages, run.Crawl, run.Pages)
+	}
+	if pages > 0 {
+		run.HarvestTruth = float64(truth) / float64(pages)
 	}
 	return nil
 }

@@ -22,12 +22,13 @@ type rankerReport struct {
 // askRankers fills in the positions given by shadow rankers.
 func (r *CrawlReport) askRankers(ctx context.Context, rows analytics.Report) error {
 	var names []string
-	placed := make(map[string][]harvest.Placed)
+	compared := make(map[string]*harvest.Comparer)
 	err := rows.ShadowRanks(ctx, func(x analytics.ShadowRank) {
-		if placed[x.Shadow] == nil {
+		if compared[x.Shadow] == nil {
 			names = append(names, x.Shadow)
+			compared[x.Shadow] = harvest.NewComparer(r.cut())
 		}
-		placed[x.Shadow] = append(placed[x.Shadow], harvest.Placed{
+		compared[x.Shadow].Add(harvest.Placed{
 			Shadow: harvest.Order{Out: x.Dropped, Tier: x.ShadowTier, Score: x.ShadowScore},
 			Policy: x.Policy, Used: harvest.Order{Tier: x.Tier, Score: x.Score},
 			Relevance: x.Relevance,
@@ -37,7 +38,7 @@ func (r *CrawlReport) askRankers(ctx context.Context, rows analytics.Report) err
 		return err
 	}
 	for _, name := range names {
-		r.Rankers = append(r.Rankers, rankerReport{name, r.cut(), harvest.CompareOrders(placed[name], r.cut())})
+		r.Rankers = append(r.Rankers, rankerReport{name, r.cut(), compared[name].Result()})
 	}
 	return nil
 }

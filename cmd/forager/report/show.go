@@ -14,7 +14,6 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/crawl/crawlfile"
-	"forager/internal/measure/harvest"
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/pipeline"
@@ -50,7 +49,9 @@ type CrawlReport struct {
 	} `json:"budget"`
 	Started time.Time `json:"started"`
 	// Curve has one point for each tenth of the delivered pages.
-	Curve   []curvePoint `json:"curve"`
+	Curve []curvePoint `json:"curve"`
+	// fine has more points.
+	fine    []curvePoint
 	Latency struct {
 		P50 uint32 `json:"p50_ms"`
 		P95 uint32 `json:"p95_ms"`
@@ -78,7 +79,10 @@ type CrawlReport struct {
 
 // curvePoint is a crawl after a number of pages delivered.
 type curvePoint struct {
-	Pages int `json:"pages"`
+	Pages uint64 `json:"pages"`
+	// Requests with a verdict, and pages with R of at least one half.
+	Requests uint64 `json:"requests"`
+	Targets  uint64 `json:"targets"`
 	// Harvest and Loss over all pages so far, the others over the last 100, 200 and 1,000.
 	Harvest    float64 `json:"harvest"`
 	Loss       float64 `json:"loss"`
@@ -176,31 +180,37 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 		}
 	}
 	rows := db.Report(crawl)
-	pages, err := rows.DeliveredPages(ctx)
+	points, err := rows.Curve(ctx, curvePoints)
 	if err != nil {
 		return nil, err
 	}
-	r.Curve = curve(pages)
+	r.fine = curve(points)
+	r.Curve = tenths(r.fine)
 	if r.Behind, err = b.Client.Lag(ctx, "load-clickhouse", cli.StageInputs["load-clickhouse"]...); err != nil {
 		return nil, err
 	}
 	return r, r.ask(ctx, rows)
 }
 
-func curve(pages []analytics.DeliveredPage) []curvePoint {
-	relevance := make([]float64, len(pages))
-	for i, p := range pages {
-		relevance[i] = p.Relevance
+// curvePoints is the number of points of a curve in a figure, a multiple of the ten in a report.
+const curvePoints = 200
+
+func curve(points []analytics.CurvePoint) (all []curvePoint) {
+	for _, p := range points {
+		h := p.Relevance / float64(p.Pages)
+		all = append(all, curvePoint{
+			Pages: p.Pages, Requests: p.Requests, Targets: p.Targets, Harvest: h, Loss: 1 - h,
+			Recent: p.Last100, Recent200: p.Last200, Recent1000: p.Last1000,
+		})
 	}
-	recent, recent200, recent1000 := harvest.MovingAverage(relevance, 100), harvest.MovingAverage(relevance, 200), harvest.MovingAverage(relevance, 1000)
-	var points []curvePoint
-	sum := 0.0
-	for i, r := range relevance {
-		sum += r
-		n := i + 1
-		if n*10/len(pages) > i*10/len(pages) {
-			h := sum / float64(n)
-			points = append(points, curvePoint{Pages: n, Harvest: h, Loss: 1 - h, Recent: recent[i], Recent200: recent200[i], Recent1000: recent1000[i]})
+	return all
+}
+
+// tenths returns the points at each tenth of the pages.
+func tenths(all []curvePoint) (points []curvePoint) {
+	for _, p := range all {
+		if total := all[len(all)-1].Pages; p.Pages*10/total > (p.Pages-1)*10/total {
+			points = append(points, p)
 		}
 	}
 	return points

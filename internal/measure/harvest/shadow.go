@@ -54,34 +54,48 @@ const (
 	blockLeast = 20
 )
 
-// CompareOrders compares the order of pages under a shadow with that under the policies that chose them. Pages are
-// in the order in which they were chosen. Scores of different policies, and of one policy over a long time, are
-// not comparable, so pages are compared with those that the same policy chose at about the same time: a hundred in
-// a row.
-func CompareOrders(pages []Placed, cut float64) ShadowComparison {
-	var c ShadowComparison
-	by := make(map[string][]Placed)
-	var names []string
-	for _, p := range pages {
-		if by[p.Policy] == nil {
-			names = append(names, p.Policy)
+// Comparer compares the order of pages under a shadow with that under the policies that chose them. Scores of different policies, and
+// of one policy over a long time, are not comparable, so pages are compared with those that the same policy chose at about the same
+// time: a hundred in a row. It holds at most that many pages of each policy.
+type Comparer struct {
+	cut float64
+	// begun are the pages of a policy that make no block yet, names the policies in the order in which they came.
+	begun map[string][]Placed
+	names []string
+	sums  ShadowComparison
+}
+
+// NewComparer returns a comparer for which pages with a relevance of cut or more are high.
+func NewComparer(cut float64) *Comparer { return &Comparer{cut: cut, begun: make(map[string][]Placed)} }
+
+// Add adds a page. Pages come in the order in which they were chosen.
+func (c *Comparer) Add(p Placed) {
+	block, known := c.begun[p.Policy]
+	if !known {
+		c.names = append(c.names, p.Policy)
+	}
+	if block = append(block, p); len(block) == blockPages {
+		c.sums.add(block, c.cut)
+		block = block[:0]
+	}
+	c.begun[p.Policy] = block
+}
+
+// Result returns the comparison of the pages so far.
+func (c *Comparer) Result() ShadowComparison {
+	all := c.sums
+	for _, name := range c.names {
+		if block := c.begun[name]; len(block) >= blockLeast {
+			all.add(block, c.cut)
 		}
-		by[p.Policy] = append(by[p.Policy], p)
 	}
-	for _, name := range names {
-		for block := range slices.Chunk(by[name], blockPages) {
-			if len(block) >= blockLeast {
-				c.add(block, cut)
-			}
-		}
+	for _, sum := range []*float64{&all.Out, &all.Harvest, &all.HarvestShadow, &all.HarvestUsed, &all.Shared} {
+		*sum /= float64(max(1, all.Pages))
 	}
-	for _, sum := range []*float64{&c.Out, &c.Harvest, &c.HarvestShadow, &c.HarvestUsed, &c.Shared} {
-		*sum /= float64(max(1, c.Pages))
-	}
-	c.AUCShadow /= float64(max(1, c.Pairs))
-	c.AUCUsed /= float64(max(1, c.Pairs))
-	c.Correlation /= float64(max(1, c.Ranked))
-	return c
+	all.AUCShadow /= float64(max(1, all.Pairs))
+	all.AUCUsed /= float64(max(1, all.Pairs))
+	all.Correlation /= float64(max(1, all.Ranked))
+	return all
 }
 
 // add adds a block; shares are sums, weighted by pages or pairs, until the end.

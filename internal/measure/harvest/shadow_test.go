@@ -2,6 +2,7 @@ package harvest
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -25,6 +26,39 @@ func placed(t *rapid.T) []Placed {
 		}
 	}
 	return pages
+}
+
+// compared compares all pages.
+func compared(pages []Placed, cut float64) ShadowComparison {
+	c := NewComparer(cut)
+	for _, p := range pages {
+		c.Add(p)
+	}
+	return c.Result()
+}
+
+// TestComparersDoNotGrow: what is held of ten times as many pages is the same.
+func TestComparersDoNotGrow(t *testing.T) {
+	held := func(pages int) uint64 {
+		var before, after runtime.MemStats
+		c := NewComparer(.5)
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for i := range pages {
+			c.Add(Placed{Policy: []string{"a", "b"}[i%2], Relevance: float64(i%7) / 8, Used: Order{Score: float64(i % 5)}})
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if n := c.Result().Pages; n < pages-2*blockLeast {
+			t.Errorf("%d of %d pages are compared", n, pages)
+		}
+		return after.HeapAlloc - min(before.HeapAlloc, after.HeapAlloc)
+	}
+	few, many := held(2_000), held(20_000)
+	t.Logf("%d and %d bytes", few, many)
+	if many > few+64<<10 {
+		t.Errorf("%d bytes of 2,000 pages, %d of 20,000", few, many)
+	}
 }
 
 // before reports that a is placed higher than b.
@@ -58,7 +92,7 @@ func TestOrdersAreComparedWithinBlocks(t *testing.T) {
 	used, shadow := func(p Placed) Order { return p.Used }, func(p Placed) Order { return p.Shadow }
 	rapid.Check(t, func(t *rapid.T) {
 		pages := placed(t)
-		got := CompareOrders(pages, .5)
+		got := compared(pages, .5)
 		var n, pairs int
 		var out, all, topUsed, topShadow, right float64
 		for _, name := range []string{"a", "b"} {
@@ -112,19 +146,19 @@ func TestAnOrderAgainstItself(t *testing.T) {
 		at := Order{Score: float64(i)}
 		pages[i] = Placed{Used: at, Shadow: at, Relevance: float64(i) / 100}
 	}
-	if c := CompareOrders(pages, .5); c.Shared != 1 || c.Correlation < 1-1e-12 || c.AUCShadow != 1 || c.AUCUsed != 1 || c.HarvestShadow != c.HarvestUsed || c.HarvestUsed != .87 {
+	if c := compared(pages, .5); c.Shared != 1 || c.Correlation < 1-1e-12 || c.AUCShadow != 1 || c.AUCUsed != 1 || c.HarvestShadow != c.HarvestUsed || c.HarvestUsed != .87 {
 		t.Errorf("the same order: %+v", c)
 	}
 	for i := range pages {
 		pages[i].Shadow.Score = -float64(i)
 	}
-	if c := CompareOrders(pages, .5); c.Shared != 0 || c.Correlation > -1+1e-12 || c.AUCShadow != 0 {
+	if c := compared(pages, .5); c.Shared != 0 || c.Correlation > -1+1e-12 || c.AUCShadow != 0 {
 		t.Errorf("the opposite: %+v", c)
 	}
 	for i := range pages {
 		pages[i].Shadow = Order{Out: true}
 	}
-	if c := CompareOrders(pages, .5); c.Out != 1 || c.Ranked != 0 || c.AUCShadow != .5 || math.Abs(c.HarvestShadow-c.Harvest) > 1e-12 || math.Abs(c.Shared-.25) > 1e-12 {
+	if c := compared(pages, .5); c.Out != 1 || c.Ranked != 0 || c.AUCShadow != .5 || math.Abs(c.HarvestShadow-c.Harvest) > 1e-12 || math.Abs(c.Shared-.25) > 1e-12 {
 		t.Errorf("a shadow that leaves out everything: %+v", c)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -259,6 +260,35 @@ func TestOneCrawlIsReadAlone(t *testing.T) {
 		if n := strings.Count(plan.String(), "(crawl in ['a', 'a'])"); n != reads {
 			t.Errorf("%s: %d of %d tables are read by crawl:\n%s", view, n, reads, &plan)
 		}
+	}
+}
+
+// TestCurvesDoNotGrow: what a report allocates for the curve of ten times as many pages is the same.
+func TestCurvesDoNotGrow(t *testing.T) {
+	d := migrated(t)
+	allocated := func(pages int) uint64 {
+		crawl := fmt.Sprint("c", pages)
+		var verdicts []analytics.Verdict
+		for i := range pages {
+			verdicts = append(verdicts, analytics.Verdict{
+				Crawl: crawl, ID: fmt.Sprintf("%016d", i), URL: fmt.Sprint("http://h/", i), Outcome: "delivered", Relevance: float64(i%4) / 4, Place: analytics.PlaceOf(0, int64(i), time.UnixMilli(0)),
+			})
+		}
+		insert(t, d, verdicts...)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		points, err := d.Report(crawl).Curve(t.Context(), 200)
+		runtime.ReadMemStats(&after)
+		if last := points[len(points)-1]; err != nil || len(points) != 200 || last.Pages != uint64(pages) || last.Targets != uint64(pages/2) {
+			t.Fatalf("%d points, the last is %+v: %v", len(points), last, err)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	allocated(400) // the first question also makes the connection
+	few, many := allocated(4_000), allocated(40_000)
+	t.Logf("%d and %d bytes", few, many)
+	if many > few+few/2 {
+		t.Errorf("%d bytes for 4,000 pages, %d for 40,000", few, many)
 	}
 }
 

@@ -32,13 +32,16 @@ type DeliveredPage struct {
 	Relevance float64
 }
 
-// DeliveredPages returns the pages in the order in which its shard applied them; pages of several shards are
+// DeliveredPages calls f with the pages in the order in which its shard applied them; pages of several shards are
 // ordered by the time stamps of their verdicts.
-func (r Report) DeliveredPages(ctx context.Context) ([]DeliveredPage, error) {
-	return collect(ctx, r.db, `WITH (SELECT max(shard) FROM pages WHERE crawl = {crawl:String}) AS last_shard
+func (r Report) DeliveredPages(ctx context.Context, f func(DeliveredPage)) error {
+	return r.db.Each(ctx, `WITH (SELECT max(shard) FROM pages WHERE crawl = {crawl:String}) AS last_shard
 		SELECT url, relevance FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered'
 		ORDER BY if(last_shard = 0, 0, toUnixTimestamp64Milli(applied_at)), shard, applied`,
-		Params{"crawl": r.crawl}, func(row []any) DeliveredPage { return DeliveredPage{row[0].(string), row[1].(float64)} })
+		Params{"crawl": r.crawl}, func(row []any) error {
+			f(DeliveredPage{row[0].(string), row[1].(float64)})
+			return nil
+		})
 }
 
 // Apprentice is a model of a crawl's apprentice: trained at so many pages, on so many leaps. R(v) ≥ Cut is high.

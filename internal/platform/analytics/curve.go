@@ -1,0 +1,86 @@
+package analytics
+
+import "context"
+
+// The questions of this file have results whose size does not depend on the number of pages.
+
+// CurvePoint is a crawl after a number of delivered pages.
+type CurvePoint struct {
+	Pages    uint64
+	Requests uint64 // with a verdict
+	// Relevance is the sum of R, Targets the number of pages with R of at least one half.
+	Relevance float64
+	Targets   uint64
+	// Last100, Last200 and Last1000 are means of R over the last pages, of fewer at the beginning.
+	Last100, Last200, Last1000 float64
+}
+
+// Curve returns at most so many points of a crawl, evenly spaced by pages; the last one is that of all pages. Pages are in the order of
+// DeliveredPages.
+func (r Report) Curve(ctx context.Context, points int) ([]CurvePoint, error) {
+	return collect(ctx, r.db, `WITH
+			(SELECT count() FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered') AS total,
+			(SELECT max(shard) FROM verdicts WHERE crawl = {crawl:String}) AS last_shard
+		SELECT n, requests, gain, hits, (gain - gain_100) / least(n, 100), (gain - gain_200) / least(n, 200), (gain - gain_1000) / least(n, 1000)
+		FROM
+		(
+			SELECT n, requests, gain, hits,
+				lagInFrame(gain, 100, 0.) OVER p AS gain_100, lagInFrame(gain, 200, 0.) OVER p AS gain_200, lagInFrame(gain, 1000, 0.) OVER p AS gain_1000
+			FROM
+			(
+				SELECT outcome = 'delivered' AS page, countIf(page) OVER w AS n, count() OVER w AS requests,
+					sum(if(page, relevance, 0.)) OVER w AS gain, countIf(page AND relevance >= 0.5) OVER w AS hits
+				FROM verdicts WHERE crawl = {crawl:String}
+				WINDOW w AS (ORDER BY if(last_shard = 0, 0, toUnixTimestamp64Milli(recorded_at)), shard, offset ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+			)
+			WHERE page
+			WINDOW p AS (ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+		)
+		WHERE intDiv(n * {points:UInt64}, greatest(total, 1)) != intDiv((n - 1) * {points:UInt64}, greatest(total, 1)) ORDER BY n`,
+		Params{"crawl": r.crawl, "points": uint64(points)}, func(row []any) CurvePoint {
+			return CurvePoint{
+				Pages: row[0].(uint64), Requests: row[1].(uint64), Relevance: row[2].(float64), Targets: row[3].(uint64),
+				Last100: row[4].(float64), Last200: row[5].(float64), Last1000: row[6].(float64),
+			}
+		})
+}
+
+// Tenth is a tenth of the range of scores, which are in [0,1], of the pages that a policy chose.
+type Tenth struct {
+	Policy string  `json:"policy"`
+	Tenth  float64 `json:"tenth"` // lower bound of the scores
+	Pages  uint64  `json:"pages"`
+	// Score is the mean of the scores at dispatch, Harvest that of R.
+	Score   float64 `json:"mean_score"`
+	Harvest float64 `json:"harvest"`
+}
+
+// Tenths returns scores of a crawl's pages against R. Scores outside of [0,1] are no probabilities and left out.
+func (r Report) Tenths(ctx context.Context) ([]Tenth, error) {
+	return collect(ctx, r.db, `SELECT policy, least(floor(score * 10), 9) / 10 AS tenth, count(), avg(score), avg(relevance) FROM pages
+		WHERE crawl = {crawl:String} AND outcome = 'delivered' AND score BETWEEN 0 AND 1 GROUP BY policy, tenth ORDER BY policy, tenth`,
+		Params{"crawl": r.crawl}, func(row []any) Tenth {
+			return Tenth{row[0].(string), row[1].(float64), row[2].(uint64), row[3].(float64), row[4].(float64)}
+		})
+}
+
+// Shared is the number of URLs that two crawls have both fetched.
+type Shared struct {
+	One   string `json:"one"`
+	Other string `json:"other"`
+	Pages uint64 `json:"pages"`
+}
+
+// Overlap returns the URLs that each two of some crawls have both fetched, and of each crawl with itself its URLs. One ≤ Other.
+func Overlap(ctx context.Context, d *DB, crawls []string) ([]Shared, error) {
+	return collect(ctx, d, `SELECT one, other, count() FROM
+		(
+			SELECT one, arrayJoin(crawls) AS other FROM
+			(
+				SELECT crawls, arrayJoin(crawls) AS one FROM
+				(SELECT groupUniqArray(toString(crawl)) AS crawls FROM verdicts WHERE crawl IN {crawls:Array(String)} AND outcome = 'delivered' GROUP BY url)
+			)
+		)
+		WHERE one <= other GROUP BY one, other ORDER BY one, other`,
+		Params{"crawls": crawls}, func(row []any) Shared { return Shared{row[0].(string), row[1].(string), row[2].(uint64)} })
+}
