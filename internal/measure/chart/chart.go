@@ -24,6 +24,14 @@ type Chart struct {
 	Lines                 []Line
 	// Least and Most bound the y axis if they differ; otherwise it goes from 0 to the largest value.
 	Least, Most float64
+	// Marks are events at values of the x axis; those outside of it are left out.
+	Marks []Mark
+}
+
+// Mark is an event, whose name is shown under the pointer.
+type Mark struct {
+	X    float64
+	Name string
 }
 
 // Size of a chart and of its margins, in units of the SVG.
@@ -37,7 +45,8 @@ const (
 // colours can be distinguished also by people who do not distinguish red and green (Okabe & Ito 2008).
 var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9", "#8c6d31", "#7b4173", "#636363"}
 
-// dashes distinguish lines of one colour.
+// dashes distinguish lines of one colour, and lines that are printed without colours. Their number has no factor in common with that
+// of the colours.
 var dashes = []string{"", "7 3", "2 3"}
 
 // SVG draws the chart. Points that are not numbers are left out. A chart without points contains a note.
@@ -52,6 +61,12 @@ func (c *Chart) SVG() template.HTML {
 		p.text(width/2, tall/2, "middle", "no values", "")
 	} else {
 		p.axes(c)
+		for _, m := range c.Marks {
+			if m.X >= box.x0 && m.X <= box.x1 {
+				fmt.Fprintf(&p.b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="#999" stroke-dasharray="1 3"><title>%s</title></line>`,
+					p.x(m.X), p.x(m.X), p.y0, p.y1, html.EscapeString(m.Name))
+			}
+		}
 		for i := range c.Lines {
 			p.line(i, &c.Lines[i])
 		}
@@ -124,9 +139,12 @@ func (p *pen) axes(c *Chart) {
 	p.text(0, 0, "middle", c.YTitle, fmt.Sprintf(` transform="translate(13 %.1f) rotate(-90)"`, (p.y0+p.y1)/2))
 }
 
+// fewPoints is up to how many points of a line have dots: a line of one point has nothing else.
+const fewPoints = 12
+
 func (p *pen) line(i int, l *Line) {
 	stroke := fmt.Sprintf(`stroke="%s" stroke-width="%g"`, colours[i%len(colours)], 1.8)
-	dash := dashes[i/len(colours)%len(dashes)]
+	dash := dashes[i%len(dashes)]
 	if l.Dashed {
 		dash = "4 4"
 	}
@@ -142,6 +160,9 @@ func (p *pen) line(i int, l *Line) {
 		}
 		fmt.Fprintf(&path, "%s%.1f %.1f", pen, p.x(x), p.y(l.Y[k]))
 		pen = "L"
+		if len(l.X) <= fewPoints && !l.Dashed {
+			fmt.Fprintf(&p.b, `<circle cx="%.1f" cy="%.1f" r="2.5" fill="%s"/>`, p.x(x), p.y(l.Y[k]), colours[i%len(colours)])
+		}
 	}
 	last := ""
 	if n := len(l.Y); n > 0 && number(l.Y[n-1]) {

@@ -49,8 +49,8 @@ func TestChart(t *testing.T) {
 			t.Errorf("no %q in %s", want, all)
 		}
 	}
-	if elements["path"] != 3 {
-		t.Errorf("%d paths: two lines and the axes", elements["path"])
+	if elements["path"] != 3 || elements["circle"] != 3 {
+		t.Errorf("%d paths: two lines and the axes; %d dots", elements["path"], elements["circle"])
 	}
 	// The highest value of the range is at the upper edge, the last one at the right edge.
 	if !strings.Contains(svg, "L570.0 34.0") || !strings.Contains(svg, "M56.0 334.0L") {
@@ -84,6 +84,35 @@ func TestChartOfAnything(t *testing.T) {
 			t.Fatalf("%v", elements)
 		}
 	})
+}
+
+func TestBars(t *testing.T) {
+	c := Bars{Title: "Outcomes", XTitle: "requests", Names: []string{"delivered & kept", "Top/" + strings.Repeat("long/", 9) + "end"}, Series: []Series{
+		{"<one>", []float64{40, 0}}, {"two", []float64{math.NaN(), 20}}, {"none", nil},
+	}}
+	svg := string(c.SVG())
+	texts, elements := parts(t, svg)
+	all := strings.Join(texts, "|")
+	for _, want := range []string{"Outcomes", "requests", "delivered & kept", "<one>: 40", "two: 20", "long/end"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %q in %s", want, all)
+		}
+	}
+	// Three bars and three entries of the key; the largest value ends at the right edge of the area.
+	if elements["rect"] != 6 || !strings.Contains(svg, `x="230.0" y="37.5" width="380.0"`) {
+		t.Errorf("%v in %s", elements, svg)
+	}
+	if texts, _ := parts(t, string((&Bars{}).SVG())); !strings.Contains(strings.Join(texts, "|"), "no values") {
+		t.Errorf("without values: %q", texts)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	c := Chart{Lines: []Line{{Name: "l", X: []float64{10, 20}, Y: []float64{0, 1}}}, Marks: []Mark{{15, "model <2>"}, {21, "later"}, {9, "earlier"}}}
+	texts, _ := parts(t, string(c.SVG()))
+	if all := strings.Join(texts, "|"); !strings.Contains(all, "model <2>") || strings.Contains(all, "later") || strings.Contains(all, "earlier") {
+		t.Errorf("marks in %s", all)
+	}
 }
 
 func TestTicks(t *testing.T) {
