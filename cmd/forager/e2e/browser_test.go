@@ -105,6 +105,34 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("the page reports %s", f)
 		}
 	}
+	printedReport(t, ctx, r, string(axe), shots)
+}
+
+// printedReport opens the file of a report in both widths and as it is printed.
+func printedReport(t *testing.T, ctx context.Context, r *rig, axe, shots string) {
+	t.Helper()
+	one, both := filepath.Join(r.dir, "one.html"), filepath.Join(r.dir, "both.html")
+	r.mustRun("report", "done", "--html", one)
+	r.mustRun("report", "done", "steered", "--html", both)
+	for _, as := range []struct {
+		name, file, media string
+		width             int64
+	}{{"wide", one, "screen", 1280}, {"both", both, "screen", 1280}, {"narrow", both, "screen", 390}, {"print", both, "print", 700}} {
+		var found, wide string
+		var shot []byte
+		err := chromedp.Run(ctx, emulation.SetDeviceMetricsOverride(as.width, 900, 1, as.width < 500), emulation.SetEmulatedMedia().WithMedia(as.media),
+			chromedp.Navigate("file://"+as.file), chromedp.Evaluate(axe+`; ""`, nil), chromedp.Evaluate(axeRun, &found, awaited),
+			chromedp.Evaluate(strings.ReplaceAll(tooWide, "main *", "body *"), &wide), chromedp.FullScreenshot(&shot, 100), emulation.SetEmulatedMedia())
+		if err != nil {
+			t.Fatalf("report, %s: %v", as.name, err)
+		}
+		if found != "[]" || wide != "" {
+			t.Errorf("report, %s: axe-core finds %s; wider than the window: %s", as.name, found, wide)
+		}
+		if err := os.WriteFile(filepath.Join(shots, "report-"+as.name+".png"), shot, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }

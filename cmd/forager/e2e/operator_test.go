@@ -532,6 +532,36 @@ func (r *rig) testSmallCrawl(t *testing.T, g *demo.Environment) {
 			t.Errorf("forager --json %s prints %s", command, out)
 		}
 	}
+	r.drawnReport(t)
+}
+
+// drawnReport writes the report of two crawls; its numbers are those of the status.
+func (r *rig) drawnReport(t *testing.T) {
+	r.fails(t, cli.ExitUsage, []string{"report", "small", "small"}, "small is named twice")
+	page, dir := filepath.Join(r.dir, "report.html"), filepath.Join(r.dir, "figures")
+	var beside struct {
+		Crawls  []struct{ Pages, Requests uint64 }
+		Overlap [][]struct{ Pages uint64 }
+	}
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "report", "small", "half", "--html", page, "--figures", dir)), &beside); err != nil ||
+		len(beside.Crawls) != 2 || beside.Crawls[0].Pages != 60 || beside.Overlap[0][0].Pages == 0 || beside.Overlap[0][1] != beside.Overlap[1][0] {
+		t.Errorf("report of two crawls: %+v, %v", beside, err)
+	}
+	if out := r.mustRun("report", "small", "half"); !strings.Contains(out, "pages with R ≥ 0.5") || !strings.Contains(out, "100.0 %") {
+		t.Errorf("report of two crawls prints %s", out)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil || !bytes.Contains(html, []byte("Report of small, half")) || bytes.Count(html, []byte("<svg")) != 7 {
+		t.Errorf("the page, %d bytes: %v", len(html), err)
+	}
+	st := r.books.Status("small")
+	b, err := os.ReadFile(filepath.Join(dir, "loss.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("small,60,%.6f", 60-st.GetRelevanceRaw()); !strings.Contains(string(b), want) {
+		t.Errorf("loss.csv has no %s:\n%s", want, b)
+	}
 }
 
 func (r *rig) testQueries(t *testing.T) {

@@ -1,11 +1,10 @@
 package report
 
 import (
+	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"maps"
-	"math"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/crawl/crawlfile"
-	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/pipeline"
 	"forager/schemas"
@@ -22,12 +20,17 @@ import (
 
 // ShowCommand is the command "forager report [show]".
 type ShowCommand struct {
-	Crawl string `arg:"" help:"Name of the crawl."`
+	Crawls  []string `arg:"" name:"crawl" help:"Names of crawls; several are put side by side."`
+	HTML    string   `name:"html" placeholder:"FILE" help:"Write figures and tables as one HTML file, which needs no other one."`
+	Figures string   `placeholder:"FOLDER" help:"Write each figure as SVG and CSV into this folder."`
 }
 
 func (c *ShowCommand) Help() string {
 	return `Harvest and loss over the crawl, how the arms of a mixture do, outcomes, outages, what the apprentice learned, the latency of the loop, and
-where the data is. Pages come from ClickHouse, the state from prioritize.`
+where the data is. Pages come from ClickHouse, the state from prioritize. Of several crawls the report has a column each, and the pages that
+they share.
+
+  forager report chemistry physics --html report.html --figures figures`
 }
 
 // CrawlReport is the result of report.
@@ -50,8 +53,9 @@ type CrawlReport struct {
 	Started time.Time `json:"started"`
 	// Curve has one point for each tenth of the delivered pages.
 	Curve []curvePoint `json:"curve"`
-	// fine has more points.
+	// fine has more points, more what only a page shows.
 	fine    []curvePoint
+	more    pageRows
 	Latency struct {
 		P50 uint32 `json:"p50_ms"`
 		P95 uint32 `json:"p95_ms"`
@@ -134,14 +138,71 @@ func (c *ShowCommand) Run(s *cli.Session) error {
 		return err
 	}
 	defer b.Close()
-	r, err := makeReport(s, cfg, b, c.Crawl)
+	db, err := analytics.Open(cfg.ClickHouse)
 	if err != nil {
 		return err
 	}
-	return s.Print(r, func(w io.Writer) { printReport(w, r) })
+	defer db.Close()
+	var all []*CrawlReport
+	for i, name := range c.Crawls {
+		if slices.Contains(c.Crawls[:i], name) {
+			return cli.Usagef("the crawl %s is named twice", name)
+		}
+		r, err := makeReport(s, cfg, b, db, name)
+		if err != nil {
+			return err
+		}
+		all = append(all, r)
+	}
+	var overlap []overlapRow
+	if len(all) > 1 {
+		shared, err := analytics.Overlap(s, db, c.Crawls)
+		if err != nil {
+			return err
+		}
+		overlap = overlapRows(c.Crawls, shared)
+	}
+	if err := c.draw(s, db, all, overlap); err != nil {
+		return err
+	}
+	if len(all) == 1 {
+		return s.Print(all[0], func(w io.Writer) { printReport(w, all[0]) })
+	}
+	several := crawlsReport{Crawls: all}
+	for _, o := range overlap {
+		several.Overlap = append(several.Overlap, o.Shares)
+	}
+	return s.Print(several, func(w io.Writer) { printBeside(w, all, overlap) })
 }
 
-func makeReport(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl string) (*CrawlReport, error) {
+// draw writes the files that the command asks for.
+func (c *ShowCommand) draw(ctx context.Context, db *analytics.DB, all []*CrawlReport, overlap []overlapRow) error {
+	if c.HTML == "" && c.Figures == "" {
+		return nil
+	}
+	for _, r := range all {
+		if err := r.askMore(ctx, db); err != nil {
+			return err
+		}
+	}
+	drawn := figures(all)
+	if c.Figures != "" {
+		if err := writeFigures(c.Figures, drawn); err != nil {
+			return err
+		}
+	}
+	if c.HTML == "" {
+		return nil
+	}
+	page := crawlsPage{Title: "Report of " + strings.Join(c.Crawls, ", "), Made: time.Now(), Crawls: all, Figures: drawn, Overlap: overlap}
+	var b bytes.Buffer
+	if err := page.write(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(c.HTML, b.Bytes(), 0o644)
+}
+
+func makeReport(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, db *analytics.DB, crawl string) (*CrawlReport, error) {
 	ctl, err := b.Control(crawl)
 	if err != nil {
 		return nil, err
@@ -169,11 +230,6 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 	for topic, sp := range st.GetSpans() {
 		r.Spans[topic] = span{sp.GetCount(), sp.GetFirst(), sp.GetLast()}
 	}
-	db, err := analytics.Open(cfg.ClickHouse)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
 	if r.JudgedBy = crawls.JudgedBy(b, crawl); r.JudgedBy != "" {
 		if r.OnTopic, err = crawls.Estimate(ctx, b, cfg, db, crawl); err != nil {
 			return nil, err
@@ -252,76 +308,3 @@ func (r *CrawlReport) ask(ctx context.Context, rows analytics.Report) (err error
 	r.Data.Rows, err = rows.RowCounts(ctx)
 	return err
 }
-
-func printReport(w io.Writer, r *CrawlReport) {
-	fmt.Fprintf(w, "%s  %s", r.Crawl, r.State)
-	if why := r.Why(); why != "" {
-		fmt.Fprintf(w, ": %s", why)
-	}
-	fmt.Fprintf(w, "\nfocus %s, critic %s, ranker %s, started %s\n", operate.FocusLine(r.Focus, r.Weights, r.Bad), r.Critic,
-		r.Ranker, r.Started.Format(time.RFC3339))
-	for _, note := range r.Notes {
-		fmt.Fprintf(w, "(%s)\n", note)
-	}
-	fmt.Fprintf(w, "\n%d pages, %d requests, %d hosts; harvest %.3f, loss %.3f\n", r.Pages, r.Requests, r.Hosts, r.Harvest, r.Loss)
-	crawls.PrintHarvest(w, r.Crawl, r.JudgedBy, r.OnTopic)
-	if r.Behind > 0 {
-		fmt.Fprintf(w, "(%d records are still on their way to ClickHouse: what follows is not up to date)\n", r.Behind)
-	}
-	if len(r.Curve) > 0 {
-		fmt.Fprintf(w, "\n%8s %8s %8s %9s %9s %9s\n", "PAGES", "HARVEST", "LOSS", "LAST 1000", "LAST 200", "LAST 100")
-		for _, p := range r.Curve {
-			fmt.Fprintf(w, "%8d %8.3f %8.3f %9.3f %9.3f %9.3f  %s\n", p.Pages, p.Harvest, p.Loss, p.Recent1000, p.Recent200, p.Recent, bar(p.Recent))
-		}
-	}
-	if len(r.Arms) > 0 {
-		fmt.Fprintf(w, "\n%-22s %8s %8s %8s %9s\n", "ARM OF THE MIXTURE", "CHOSEN", "PAGES", "MEAN R", "EXPECTED")
-		for _, a := range r.Arms {
-			fmt.Fprintf(w, "%-22s %8d %8d %8.3f %9.3f  %s\n", a.Policy, a.Chosen, a.Pages, a.Mean, a.Expected, bar(a.Expected))
-		}
-	}
-	printCounts(w, "OUTCOME", r.Outcomes)
-	printCounts(w, "REFUSED LINKS", r.Refused)
-	printOutages(w, r.Outages)
-	printJudges(w, r)
-	printHubs(w, r.Hubs)
-	if len(r.Models) > 0 {
-		first, last := r.Models[0], r.Models[len(r.Models)-1]
-		fmt.Fprintf(w, "\nlearning: %d models, the first after %d pages (%d leaps), the last after %d pages (%d leaps); R(v) ≥ %.3f is high\n",
-			len(r.Models), first.Pages, first.Leaps, last.Pages, last.Leaps, last.Cut)
-	}
-	if len(r.Prediction) > 0 {
-		fmt.Fprintf(w, "\n%-18s %8s %8s %8s %8s\n", "PREDICTED BY", "QUARTER", "PAGES", "SCORE", "HARVEST")
-		for _, q := range r.Prediction {
-			fmt.Fprintf(w, "%-18s %8d %8d %8.3f %8.3f\n", q.Policy, q.Quarter, q.Pages, q.Score, q.Harvest)
-		}
-	}
-	printRankers(w, r)
-	fmt.Fprintf(w, "\nloop: %d ms median, %d ms 95th percentile from dispatch to verdict; window %d\n", r.Latency.P50, r.Latency.P95, r.Window)
-	fmt.Fprintf(w, "data: %d segments, %s in %s\n", r.Data.Segments, cli.Size(r.Data.Bytes), r.Data.Bucket)
-	for _, view := range slices.Sorted(maps.Keys(r.Data.Rows)) {
-		fmt.Fprintf(w, "      %8d rows of %s in ClickHouse\n", r.Data.Rows[view], view)
-	}
-	for _, topic := range slices.Sorted(maps.Keys(r.Spans)) {
-		fmt.Fprintf(w, "      %8d records in topic %s\n", r.Spans[topic].Records, topic)
-	}
-}
-
-func printCounts(w io.Writer, head string, counts map[string]uint64) {
-	if len(counts) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%-22s %8s\n", head, "COUNT")
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		if counts[a] != counts[b] {
-			return int(int64(counts[b]) - int64(counts[a]))
-		}
-		return strings.Compare(a, b)
-	})
-	for _, n := range names {
-		fmt.Fprintf(w, "%-22s %8d\n", n, counts[n])
-	}
-}
-
-// bar draws a share in [0,1].
-func bar(share float64) string { return strings.Repeat("█", int(math.Round(share*40))) }
