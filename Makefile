@@ -1,7 +1,8 @@
 # Forager. `make demo` and `make test` need Go and npm, nothing else; they install what they use.
 #   make demo [WEB=file.warc.gz TASKS=tasks.json.gz TASK=name]   a whole crawl, twice, with a report
 #   make test          every test that needs no data and no other program
-#   make endurance     tests that take minutes each: a disk that gets full, replicas killed in full swing
+#   make endurance     tests that take minutes each: a disk that gets full, replicas killed in full swing; with FORAGER_PREVIOUS, a folder
+#                      of programs of an earlier version, stages of that version are replaced one by one under load
 #   make test-webs     tests on frozen webs: FORAGER_WEBS, FORAGER_CASES, FORAGER_TAXONOMY name the folders
 #   make test-kafka    the stream runtime and a crawl on a real Apache Kafka (Java 17, Maven)
 #   make test-deploy   image, compose file, Helm chart, alerts and dashboard: rendered and validated (docs/deployment.md)

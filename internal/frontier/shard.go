@@ -145,7 +145,7 @@ func Open(store storage.Store, crawl string, number uint32) (*Shard, error) {
 	s := newShard(store, state.ShardName{Crawl: crawl, Shard: number})
 	s.SetMemory(DefaultMemory)
 	for _, load := range []func() error{
-		s.state.CheckLayout, s.state.LoadCounters, s.state.LoadNames, s.hosts.LoadHosts, s.flights.loadFlights, s.flights.loadEarly,
+		s.state.MarkLayout, s.state.LoadCounters, s.state.LoadNames, s.hosts.LoadHosts, s.flights.loadFlights, s.flights.loadEarly,
 		s.pace.loadLatency, s.waits.LoadOutage, s.state.LoadSeen, s.peers.loadPeers, s.hubs.loadRanked, s.renewal.loadRetraining, s.excluder.Load,
 	} {
 		if err := load(); err != nil {
@@ -155,6 +155,12 @@ func Open(store storage.Store, crawl string, number uint32) (*Shard, error) {
 	s.places.Using = place.VersionedModel{Number: s.state.Counters.Model, Pages: s.state.Counters.ModelPages}
 	s.rescorer.Newest = s.places.Using
 	return s, nil
+}
+
+// CheckLayout returns an error if the store has state of the shard that Open refuses, because it is of another layout.
+func CheckLayout(store storage.Store, crawl string, number uint32) error {
+	_, err := state.NewRecords(store, state.ShardName{Crawl: crawl, Shard: number}).CheckLayout()
+	return err
 }
 
 // usable returns why the shard cannot work yet.

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -56,7 +57,7 @@ func (s state) save(crawl string, e *entry) error {
 
 func readEntry(b []byte) (*entry, error) {
 	if len(b) == 0 || b[0] != stateVersion {
-		return nil, errors.New("another version")
+		return nil, stateful.OtherLayout(errors.New("another version"))
 	}
 	b = b[1:]
 	e := new(entry)

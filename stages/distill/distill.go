@@ -87,6 +87,9 @@ func newDistiller(store distill.Store, cache *controls.Cache, models registry.St
 func (d *distiller) add(crawl string, number uint32) (*shard, error) {
 	key := schemas.ShardKey(crawl, number)
 	graph, err := distill.OpenGraph(d.store, append([]byte{graphKind, byte(len(key))}, key...))
+	if errors.Is(err, distill.ErrVersion) {
+		err = stateful.OtherLayout(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("state of crawl %s: %w", key, err)
 	}
@@ -98,10 +101,16 @@ func (d *distiller) add(crawl string, number uint32) (*shard, error) {
 	return s, nil
 }
 
+// errVersion is the error of values that another version of the stage stored.
+var errVersion = stateful.OtherLayout(errors.New("another version"))
+
 func (s *shard) read(b []byte) error {
 	ranked, n := binary.Uvarint(b[min(1, len(b)):])
-	if len(b) == 0 || b[0] != shardVersion || n <= 0 || len(b) != n+2 || b[n+1] > 1 {
-		return errors.New("another version, or damaged: delete the state directory to rebuild it from the topics")
+	if len(b) > 0 && b[0] != shardVersion {
+		return errVersion
+	}
+	if len(b) == 0 || n <= 0 || len(b) != n+2 || b[n+1] > 1 {
+		return errors.New("damaged: delete the state directory to rebuild it from the topics")
 	}
 	s.ranked, s.chosen = ranked, b[n+1] == 1
 	return nil

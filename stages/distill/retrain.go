@@ -48,8 +48,11 @@ func (d *distiller) openRenewing(key string) (r renewing, err error) {
 	}
 	through, n := binary.Uvarint(b[min(1, len(b)):])
 	targets, m := binary.Uvarint(b[min(1+max(0, n), len(b)):])
-	if len(b) == 0 || b[0] != shardVersion || n <= 0 || m <= 0 {
-		return r, errors.New("its guide: another version, or damaged: delete the state directory to rebuild it from the topics")
+	if len(b) > 0 && b[0] != shardVersion {
+		return r, fmt.Errorf("its guide: %w", errVersion)
+	}
+	if len(b) == 0 || n <= 0 || m <= 0 {
+		return r, errors.New("its guide: damaged: delete the state directory to rebuild it from the topics")
 	}
 	r.through, r.targets, r.version = through, targets, string(b[1+n+m:])
 	return r, nil

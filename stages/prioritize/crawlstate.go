@@ -9,6 +9,7 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/stream"
+	"forager/internal/stream/stateful"
 	"forager/schemas"
 )
 
@@ -62,7 +63,7 @@ func (m *crawlState) bytes() ([]byte, error) {
 
 func readState(b []byte) (*crawlState, error) {
 	if len(b) == 0 || b[0] != stateVersion {
-		return nil, errors.New("state of a crawl of another version")
+		return nil, stateful.OtherLayout(errors.New("another version"))
 	}
 	b = b[1:]
 	m := new(crawlState)

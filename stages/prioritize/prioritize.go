@@ -110,6 +110,9 @@ func (s settings) open(partition int, epoch uint64, store frontier.Store) (*prio
 		if err != nil {
 			return nil, fmt.Errorf("state of crawl %s: %w", name, err)
 		}
+		if err := frontier.CheckLayout(store, crawl, shard); err != nil {
+			return nil, stateful.OtherLayout(fmt.Errorf("crawl %s: %w", name, err))
+		}
 		if _, err := p.add(crawl, shard, states[name]); err != nil {
 			return nil, err
 		}

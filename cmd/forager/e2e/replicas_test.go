@@ -263,13 +263,18 @@ func (r *rig) startOn(n int, stages ...string) {
 }
 
 // TestEnduranceRollingRestart restarts every replica of every stage in turn while two crawls of several shards run, then loses a machine with its
-// state and adds another one. Nothing is lost, and the pauses of hosts are kept.
+// state and adds another one. Nothing is lost, and the pauses of hosts are kept. The stages that are restarted may be those of an earlier
+// version, with programs in the folder FORAGER_PREVIOUS.
 func TestEnduranceRollingRestart(t *testing.T) {
 	const pause = 1200 * time.Millisecond // longer than a rebalance takes
 	g, _ := simulated(t)
 	web := &politeWeb{hosts: 40, takes: 30 * time.Millisecond, asks: make(map[string][]asked)}
 	r := newRig(t, web, "replicas: 1", "metrics: 127.0.0.1:0\n        replicas: 2", "\nkafka:\n", "\nsnapshots:\n    every: 2s\nkafka:\n")
 	r.parts()
+	present := r.stack.Bin
+	if previous := os.Getenv("FORAGER_PREVIOUS"); previous != "" {
+		r.stack.Bin = previous
+	}
 	r.startOn(0, cli.StageNames...)
 	r.startOn(1, cli.StageNames...)
 	shared := func(a, b int) func(string) bool {
@@ -300,6 +305,7 @@ func TestEnduranceRollingRestart(t *testing.T) {
 	}
 	goOn("at first")
 
+	r.stack.Bin = present
 	for _, stage := range cli.StageNames {
 		for n := range 2 {
 			name := replica(stage, n)

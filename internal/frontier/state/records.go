@@ -30,19 +30,25 @@ func NewRecords(store storage.Store, name ShardName) *Records {
 	return &Records{Name: name, Store: store, Keys: NewKeys(ShardPrefix(name)), Entries: storage.NewLRU[uint64, *Entry](0)}
 }
 
-// CheckLayout refuses state of another layout and marks new state.
-func (s *Records) CheckLayout() error {
-	key := s.Keys.Kind(KindLayout)
-	v, ok, err := s.Store.Get(key)
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return s.Store.Set(key, []byte{Layout})
-	case len(v) != 1 || v[0] != Layout:
-		return fmt.Errorf("state has layout %x, this program reads %d: delete the state directory to rebuild it from the topics", v, Layout)
+// CheckLayout returns an error if the state is of another layout than that of this program; exists is false if there is none.
+func (s *Records) CheckLayout() (exists bool, err error) {
+	v, ok, err := s.Store.Get(s.Keys.Kind(KindLayout))
+	if err != nil || !ok {
+		return false, err
 	}
-	return nil
+	if n, _ := binary.Uvarint(v); len(v) != 1 || n != Layout {
+		return true, fmt.Errorf("the state has layout %d, this program reads %d", n, Layout)
+	}
+	return true, nil
+}
+
+// MarkLayout refuses state of another layout and marks new state.
+func (s *Records) MarkLayout() error {
+	exists, err := s.CheckLayout()
+	if err != nil || exists {
+		return err
+	}
+	return s.Store.Set(s.Keys.Kind(KindLayout), []byte{Layout})
 }
 
 // Entry reads an entry. A caller that changes it stores it with SaveEntry before the call ends.

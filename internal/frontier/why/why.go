@@ -103,12 +103,8 @@ func (q *question) ask() error {
 
 // load reads the counters of a state whose layout is that of this program.
 func load(s *state.Records) error {
-	layout, ok, err := s.Store.Get(s.Keys.Kind(state.KindLayout))
-	if err != nil {
+	if _, err := s.CheckLayout(); err != nil {
 		return err
-	}
-	if ok && !slices.Equal(layout, []byte{state.Layout}) {
-		return fmt.Errorf("the state has layout %x, this program reads %d", layout, state.Layout)
 	}
 	return s.LoadCounters()
 }

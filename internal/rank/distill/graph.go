@@ -48,7 +48,11 @@ const (
 	notedKind    = 'n'
 )
 
-// OpenGraph reads the counts of a graph; in a store without the prefix it is new. No other key may begin with the prefix.
+// ErrVersion means that a graph was stored by another version of this package.
+var ErrVersion = errors.New("a graph of another version")
+
+// OpenGraph reads the counts of a graph; in a store without the prefix it is new. No other key may begin with the prefix. The error is
+// ErrVersion if another version stored it.
 func OpenGraph(store Store, prefix []byte) (*Graph, error) {
 	g := &Graph{store: store, prefix: prefix, counts: counts{through: -1}}
 	b, ok, err := store.Get(g.key(countsKind))
@@ -57,7 +61,7 @@ func OpenGraph(store Store, prefix []byte) (*Graph, error) {
 	}
 	r := reader{b}
 	if r.byte() != graphVersion {
-		return nil, errors.New("state of another version: delete the state directory to rebuild it from the topics")
+		return nil, ErrVersion
 	}
 	g.pages, g.noted, g.through = r.uvarint(), r.uvarint(), int64(r.uvarint())-1
 	return g, r.end()

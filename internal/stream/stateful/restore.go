@@ -22,12 +22,24 @@ const restorePatience = 20 * time.Second
 // farBehind is the number of records of the input beyond which a snapshot is preferred to a directory that is older.
 const farBehind = 50_000
 
-// open opens the partition's Store. A directory that is empty, damaged, far behind or from before the records that the topics still have
-// is replaced by the newest snapshot that fits, if there is one.
+// OtherLayout marks the error of Stage.Open of state that another version of the stage has written, and this one cannot read.
+func OtherLayout(err error) error { return &otherLayout{err} }
+
+type otherLayout struct{ err error }
+
+func (o *otherLayout) Error() string { return o.err.Error() }
+func (o *otherLayout) Unwrap() error { return o.err }
+
+// open opens the partition's Store. A directory that is empty, damaged, of another layout, far behind or from before the records that the
+// topics still have is replaced by the newest snapshot that fits, if there is one. Without one, state of another layout is removed if
+// the topics have everything to rebuild it.
 func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 	store, err := s.openFolder(ctx)
-	if s.stage.Snapshots == nil || err != nil && !errors.Is(err, state.ErrDamaged) {
+	if s.other == nil && s.stage.Snapshots == nil || err != nil && !errors.Is(err, state.ErrDamaged) {
 		return store, err
+	}
+	if store == nil {
+		s.other = nil // it is damaged meanwhile
 	}
 	keep := func(cause error) (*Store, error) {
 		if store == nil && cause == nil {
@@ -47,30 +59,44 @@ func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 	}
 	began := time.Now()
 	m, rerr := s.download(ctx, store, must)
+	none := errors.Is(rerr, snapshot.ErrNone)
 	switch {
-	case errors.Is(rerr, snapshot.ErrNone):
+	case none && s.other != nil && must:
+		return keep(stream.Broken(fmt.Errorf("%w, there is no snapshot of this layout, and the topics do not have all records to rebuild it: %s", s.other, otherAdvice)))
+	case none && s.other == nil:
 		return keep(nil)
 	case rerr != nil && must:
 		return keep(stream.Unavailable(rerr))
-	case rerr != nil:
+	case rerr != nil && !none:
 		if ctx.Err() == nil {
 			s.client.Log.Warn("the state is not restored from a snapshot but from the topics", "stage", s.stage.Stage, "partition", s.claim.Partition, "error", rerr)
 		}
-		return keep(nil)
+		if s.other == nil || ctx.Err() != nil {
+			return keep(nil)
+		}
 	}
 	if store != nil {
 		if err := store.Close(); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.replace(store == nil); err != nil {
+	if err := s.replace(store == nil, rerr == nil); err != nil {
 		return nil, err
+	}
+	s.other = nil
+	if rerr != nil {
+		s.client.Log.Info("the state is rebuilt from the topics", "stage", s.stage.Stage, "partition", s.claim.Partition)
+		return s.openFolder(ctx)
 	}
 	s.client.Metrics.StateRestored.Inc()
 	s.client.Log.Info("restored from a snapshot", "stage", s.stage.Stage, "partition", s.claim.Partition, "directory", why,
 		"marks", m.Marks, "epoch", m.Epoch, "made", m.Made, "seconds", time.Since(began).Seconds())
 	return s.openFolder(ctx)
 }
+
+// otherAdvice is what to do where state of another layout cannot be replaced.
+const otherAdvice = "go on with the version that wrote it until its crawls have finished; or, if no crawl that still runs began before the records that are gone, put an empty file named " +
+	AcceptLossFile + " into the stage's state directory and start again"
 
 // lacks returns why a directory should be replaced by a snapshot, empty = it should not. must: the topics alone do not suffice.
 // store is nil if the directory is damaged.
@@ -83,7 +109,11 @@ func (s *statefulClaim) lacks(ctx context.Context, store *Store) (why string, mu
 		return "", false, err
 	}
 	marks := store.Marks()
-	if store.Fresh() && s.stage.Log != "" {
+	begins := store.Fresh() || s.other != nil
+	if begins {
+		marks = state.Marks{}
+	}
+	if begins && s.stage.Log != "" {
 		n, err := s.client.Partitions(ctx, s.stage.Log)
 		if err != nil {
 			return "", false, err
@@ -98,11 +128,13 @@ func (s *statefulClaim) lacks(ctx context.Context, store *Store) (why string, mu
 		}
 		return "", false, err
 	}
+	_, serr := os.Stat(filepath.Join(s.dir, AcceptLossFile))
 	switch {
+	case s.other != nil:
+		return "of another layout", gone && serr != nil, nil
 	case store.Fresh() && end == 0 && !gone:
 		return "", false, nil
 	case store.Fresh():
-		_, serr := os.Stat(filepath.Join(s.dir, AcceptLossFile))
 		return "empty", gone && serr != nil, nil
 	case gone:
 		return "expired", true, nil
@@ -114,6 +146,9 @@ func (s *statefulClaim) lacks(ctx context.Context, store *Store) (why string, mu
 
 // download makes the directory of the newest snapshot that fits next to that of the partition, whose lock is held.
 func (s *statefulClaim) download(ctx context.Context, store *Store, must bool) (*snapshot.Manifest, error) {
+	if s.stage.Snapshots == nil {
+		return nil, snapshot.ErrNone
+	}
 	o := s.options(s.folder() + restoreSuffix)
 	least := int64(-1)
 	if store == nil {
@@ -122,7 +157,7 @@ func (s *statefulClaim) download(ctx context.Context, store *Store, must bool) (
 			return nil, stream.Unavailable(fmt.Errorf("%w: %w", state.ErrLocked, err))
 		}
 		defer lock.Close()
-	} else if !store.Fresh() {
+	} else if !store.Fresh() && s.other == nil {
 		least = store.Marks().Input
 	}
 	w := s.client.Waiting(func() string { return "the snapshots below " + s.of().Prefix() })
@@ -170,8 +205,8 @@ func (s *statefulClaim) whole(o state.Options, m *snapshot.Manifest) error {
 	return nil
 }
 
-// replace replaces the partition's directory by the restored one; a damaged one is kept next to it.
-func (s *statefulClaim) replace(damaged bool) error {
+// replace replaces the partition's directory by the restored one, or removes it; a damaged one is kept next to it.
+func (s *statefulClaim) replace(damaged, restored bool) error {
 	dir := s.folder()
 	aside := dir + replacedSuffix
 	if damaged {
@@ -189,8 +224,10 @@ func (s *statefulClaim) replace(damaged bool) error {
 		return stream.Broken(err)
 	}
 	stream.Failpoint("snapshot-aside")
-	if err := os.Rename(dir+restoreSuffix, dir); err != nil {
-		return stream.Broken(err)
+	if restored {
+		if err := os.Rename(dir+restoreSuffix, dir); err != nil {
+			return stream.Broken(err)
+		}
 	}
 	stream.Failpoint("snapshot-restored")
 	if damaged {

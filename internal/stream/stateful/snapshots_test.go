@@ -61,6 +61,12 @@ func (l *lots) feed(n int) {
 // run runs the stage until it has seen what was fed and stop holds, then ends it in order. It returns its log and metrics.
 func (l *lots) run(dir string, every time.Duration, stop func(series map[string]float64) bool) (string, map[string]float64) {
 	l.Helper()
+	return l.runStage(dir, l.fed, stop, func(seen func(partition, n int)) stateful.Stage { return kept(l.in, l.log, l.bucket, every, seen) })
+}
+
+// runStage is run for another stage, until its state counts that many records.
+func (l *lots) runStage(dir string, records int, stop func(series map[string]float64) bool, stage func(seen func(partition, n int)) stateful.Stage) (string, map[string]float64) {
+	l.Helper()
 	reg := prometheus.NewPedanticRegistry()
 	logs := new(streamtest.Logs)
 	c, err := kafka.Dial(l.w.Broker.Config(), l.w.Topics, slog.New(slog.NewTextHandler(logs, nil)), reg)
@@ -69,14 +75,14 @@ func (l *lots) run(dir string, every time.Duration, stop func(series map[string]
 	}
 	defer c.Close()
 	var seen counter
-	r := streamtest.Run(l, func(ctx context.Context) error { return kept(l.in, l.log, l.bucket, every, seen.note).Run(ctx, c, dir) })
+	r := streamtest.Run(l, func(ctx context.Context) error { return stage(seen.note).Run(ctx, c, dir) })
 	streamtest.Eventually(l, func() bool {
 		select {
 		case <-r.Done:
 			l.Fatal(r.Err)
 		default:
 		}
-		return seen.all(1, l.fed) && (stop == nil || stop(streamtest.Gathered(l, reg)))
+		return seen.all(1, records) && (stop == nil || stop(streamtest.Gathered(l, reg)))
 	})
 	if err := r.End(); err != nil {
 		l.Fatal(err)

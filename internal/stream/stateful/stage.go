@@ -28,7 +28,7 @@ type Stage struct {
 	// Log is the topic of its decision log; empty = none. See Owner.
 	Log string
 	// Open returns the Processor of a partition for the state in its Store. epoch is 0 without a
-	// log.
+	// log. After an error of OtherLayout the state is replaced by a snapshot of the stage's layout, or rebuilt from the topics.
 	Open func(partition int, epoch uint64, store *Store) (Processor, error)
 	// Notify subscribes a partition to other things that its Processor depends on: a value in the
 	// channel causes a step without records. cancel ends the subscription. nil = nothing.
@@ -99,6 +99,8 @@ type statefulClaim struct {
 	faults *faults
 	limit  *snapshot.Limit
 	end    int64 // end of the input, as of the last fetch
+	// other is the error of the directory if its state is of another layout (OtherLayout); nil = it is not, or unknown.
+	other error
 }
 
 // run owns the partition until ctx ends. It starts again from the last commit when something is
@@ -110,6 +112,11 @@ func (s *statefulClaim) run(ctx context.Context) error {
 	for superseded := 0; ; {
 		err := s.own(ctx, w.Over)
 		class := stream.ClassOf(err)
+		if other := (*otherLayout)(nil); s.other == nil && errors.As(err, &other) {
+			s.other = other.err
+			s.client.Log.Warn("the state is of another layout", "stage", s.stage.Stage, "partition", s.claim.Partition, "error", err)
+			continue
+		}
 		if errors.Is(err, errResume) {
 			s.faults = newFaults()
 			continue
