@@ -306,7 +306,7 @@ func TestEnduranceRollingRestart(t *testing.T) {
 	goOn("at first")
 
 	r.stack.Bin = present
-	for _, stage := range cli.StageNames {
+	for _, stage := range slices.Backward(cli.StageNames) { // the order of an upgrade
 		for n := range 2 {
 			name := replica(stage, n)
 			if killed, err := r.stack.Processes.Stop(r.s, []string{name}, 30*time.Second); err != nil || len(killed) > 0 {

@@ -52,20 +52,32 @@ func (r *rig) logged(process, text string) int {
 	return bytes.Count(b, []byte(text))
 }
 
-// TestStateIsRestored: in the middle of a crawl of four shards prioritize is killed and its directory is lost; then the stages with state are
-// stopped, lose theirs, and the topics lose every record from before.
+// TestStateIsRestored continues a crawl of two shards that a version before has begun, with state of an older layout. In its middle prioritize is
+// killed and its directory is lost; then the stages with state are stopped, lose theirs, and the topics lose every record from before.
 func TestStateIsRestored(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
-	r := newRig(t, g.Handler, "\nkafka:\n", "\nsnapshots:\n    every: 500ms\nkafka:\n")
+	r := newRig(t, g.Handler, append(lasting(), "\nkafka:\n", "\nsnapshots:\n    every: 500ms\nkafka:\n")...)
+	r.unpack()
 	r.parts()
+	r.readsRecords()
+	r.mustRun("reload")
 	r.start(cli.StageNames)
 	const crawl = "moved"
-	r.begin(r.crawl(g, crawl, "apprentice", 50_000, func(c *schemas.CrawlControl) {
-		c.Shards = 4
-		c.Distiller = &schemas.Distiller{Every: 40}
-	}))
-	r.until(crawl, "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 60 })
+	r.mustRun("crawl", "resume", crawl, "--pages", "50000")
+	before := r.books.Status(crawl)
+	r.until(crawl, "going on", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > before.GetPages()+60 })
+	if n := r.logged("prioritize-0", "is rebuilt from the topics"); n != 2 {
+		t.Errorf("prioritize rebuilt the state of %d partitions of 2 with another layout", n)
+	}
+	if n := r.logged("prioritize-0", "reason=layout"); n == 0 {
+		t.Error("no snapshot of another layout is named")
+	}
+	for _, stage := range []string{"apprentice-train-0", "distill-0"} {
+		if n := r.logged(stage, "rebuilt from the topics") + r.logged(stage, "restored from a snapshot"); n > 0 {
+			t.Errorf("%s did not use its state", stage)
+		}
+	}
 	wait(t, "there are snapshots", func() bool { return r.logged("prioritize-0", "msg=snapshot ") > 8 })
 	r.end("prioritize", syscall.SIGKILL)
 	r.loses("prioritize")
