@@ -52,6 +52,17 @@ func Interval(values []float64) Estimate {
 	return e
 }
 
+// Overlap returns the share of a that b has, too, 0 if a is empty.
+func Overlap[K comparable](a, b map[K]bool) float64 {
+	n := 0
+	for x := range a {
+		if b[x] {
+			n++
+		}
+	}
+	return float64(n) / float64(max(1, len(a)))
+}
+
 // Compare pairs two rankers by task: a and b have the values of a measure by task, one a draw, and site names the site of a task. Both
 // must have the same tasks and in each the same number of draws, at least one.
 func Compare(a, b map[string][]float64, site func(task string) string) (Effect, error) {

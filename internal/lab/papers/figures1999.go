@@ -71,22 +71,13 @@ func (s *session) harvest1999() {
 	early, spentBy := make(map[string]float64), make(map[string]float64)
 	quarters, tails := make(map[string]map[string][]float64), make(map[string]map[string][]float64)
 	for _, r := range []string{unfocused, soft, hard} {
-		at := func(share float64, label bool) map[string][]float64 {
-			return w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 {
-				curve := w.Environments[k.task].Curve(c)
-				n := int(share * float64(curve.Budget()))
-				if label {
-					return curve.LabelRate(n)
-				}
-				return curve.Rate(n)
-			})
-		}
 		spent := w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 { return float64(len(c.Steps)) / float64(k.task.Budget) })
 		spentBy[r] = overTasks(spent)
-		quarters[r], tails[r] = at(.25, false), w.byTask(asItIs, r, tail)
-		early[r], rate[r], last[r] = overTasks(quarters[r]), overTasks(at(1, false)), overTasks(tails[r])
-		t.row(r, num(early[r]), num(rate[r]), num(last[r]), num(overTasks(at(.25, true))), num(overTasks(at(1, true))), percent(spentBy[r]))
-		curves = append(curves, w.curveOf(asItIs, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Rate(n) }))
+		quarters[r], tails[r] = w.after(.25, asItIs, r, (*measure.Curve).Rate), w.byTask(asItIs, r, tail)
+		early[r], rate[r], last[r] = overTasks(quarters[r]), overTasks(w.after(1, asItIs, r, (*measure.Curve).Rate)), overTasks(tails[r])
+		byLabel := func(share float64) string { return num(overTasks(w.after(share, asItIs, r, (*measure.Curve).LabelRate))) }
+		t.row(r, num(early[r]), num(rate[r]), num(last[r]), byLabel(.25), byLabel(1), percent(spentBy[r]))
+		curves = append(curves, w.curveOf(asItIs, r, (*measure.Curve).Rate))
 	}
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{budgetChart("Harvest rate by the critic", "mean R of the pages so far", 1, lines([]string{unfocused, soft, hard}, curves...))}}
 	p.Found = fmt.Sprintf("of the first quarter's pages unfocused keeps %s relevant, soft focus %s, hard focus %s (by the critic; an early end is filled with zeros); of the last hundred pages %s, %s and %s.",
@@ -100,9 +91,7 @@ func (s *session) harvest1999() {
 
 // recallOf returns the share of all targets that a ranker's crawls find.
 func (w *World) recallOf(ranker string) float64 {
-	return overTasks(w.byTask(asItIs, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
-		return w.Environments[k.task].Curve(c).Recall(int(k.task.Budget))
-	}))
+	return overTasks(w.after(1, asItIs, ranker, (*measure.Curve).Recall))
 }
 
 // pages returns the number of pages that crawls of a task can fetch.
@@ -132,7 +121,7 @@ func (s *session) overlap1999() {
 			pair := func(of func(string) string) map[string][]float64 {
 				return w.byTask(disjoint, r, func(k crawlKey, c *experiment.Crawl) float64 {
 					a, b := part(w.made[crawlKey{k.task, k.draw, r, asItIs}], k, share, of), part(c, k, share, of)
-					return overlap(a, b)
+					return measure.Overlap(a, b)
 				})
 			}
 			pairs[r] = pair(func(u string) string { return u })
@@ -166,17 +155,6 @@ func part(c *experiment.Crawl, k crawlKey, share float64, of func(string) string
 	return set
 }
 
-// overlap returns |A∩B|/|A|, 0 if A is empty.
-func overlap(a, b map[string]bool) float64 {
-	n := 0
-	for x := range a {
-		if b[x] {
-			n++
-		}
-	}
-	return float64(n) / float64(max(1, len(a)))
-}
-
 // topAuthorities is the number of authorities that are compared.
 const topAuthorities = 25
 
@@ -206,7 +184,7 @@ func (s *session) authorities1999() error {
 			return set
 		}
 		if len(a) > 0 && len(b) > 0 {
-			agreed = append(agreed, overlap(servers(a), servers(b)))
+			agreed = append(agreed, measure.Overlap(servers(a), servers(b)))
 			agreedBy[k.task.Name] = append(agreedBy[k.task.Name], agreed[len(agreed)-1])
 		}
 		if len(a) > 0 {

@@ -54,29 +54,21 @@ func (s *session) targets2000(rankers []string) {
 	w := s.w
 	found := make(map[string]map[string][]float64)
 	t := Table{Columns: []string{"ranker", "targets, first quarter", "targets, half", "targets, whole budget", "AUC"}}
+	at := func(r string, share float64) float64 {
+		return overTasks(w.after(share, layers34, r, func(c *measure.Curve, n int) float64 { return float64(c.Found(n)) }))
+	}
 	var curves [][]float64
 	for _, r := range rankers {
 		row := []string{r}
 		for _, share := range []float64{.25, .5, 1} {
-			row = append(row, num(overTasks(w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 {
-				return float64(w.Environments[k.task].Curve(c).Found(int(share * float64(k.task.Budget))))
-			}))))
+			row = append(row, num(at(r, share)))
 		}
-		found[r] = w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Environments[k.task].Curve(c).AUC() })
+		found[r] = w.after(1, layers34, r, auc)
 		t.row(append(row, num(overTasks(found[r])))...)
-		curves = append(curves, w.curveOf(layers34, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
+		curves = append(curves, w.curveOf(layers34, r, (*measure.Curve).Recall))
 	}
-	at := func(r string) float64 {
-		return overTasks(w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 {
-			return float64(w.Environments[k.task].Curve(c).Found(int(k.task.Budget)))
-		}))
-	}
-	recall := func(r string) map[string][]float64 {
-		return w.byTask(layers34, r, func(k crawlKey, c *experiment.Crawl) float64 {
-			return w.Environments[k.task].Curve(c).Recall(int(k.task.Budget))
-		})
-	}
-	more, breadth := at(contextGraph)/at(focused2000)-1, at(focused2000)/at(unfocused)-1
+	recall := func(r string) map[string][]float64 { return w.after(1, layers34, r, (*measure.Curve).Recall) }
+	more, breadth := at(contextGraph, 1)/at(focused2000, 1)-1, at(focused2000, 1)/at(unfocused, 1)-1
 	ahead := less(found[contextGraph], found[focused2000], 1)
 	s.observe("2000", "Figs 4 and 7", less(recall(contextGraph), recall(focused2000), 1.25), less(recall(contextGraph), recall(unfocused), 1.5),
 		less(recall(focused2000), recall(unfocused), 1.5), ahead)
@@ -100,18 +92,11 @@ func (w *World) deep() bool {
 
 // starts describes how far away the crawls began.
 func (s *session) starts() string {
-	fewest, tasks := 4, 0
-	for _, t := range s.w.Tasks {
-		_, nearest, err := s.w.far(t, s.w.Draws[0], 3, 4)
-		if err != nil {
-			return fmt.Sprintf("how far is unknown: %v", err)
-		}
-		if nearest < 3 {
-			tasks++
-			fewest = min(fewest, nearest)
-		}
-	}
-	if tasks == 0 {
+	tasks, fewest, err := s.w.nearer(3)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("how far is unknown: %v", err)
+	case tasks == 0:
 		return "all lie three or four links from a target"
 	}
 	return fmt.Sprintf("those of %d of %d tasks lie nearer than three links, down to %d", tasks, len(s.w.Tasks), fewest)
@@ -178,7 +163,7 @@ func (s *session) backlinks2000() {
 	}
 	shown, curves := []string{contextLinks, r, "focused-2000", unfocused}, [][]float64(nil)
 	for _, name := range shown {
-		curves = append(curves, w.curveOf(layers34, name, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
+		curves = append(curves, w.curveOf(layers34, name, (*measure.Curve).Recall))
 	}
 	drawn := budgetChart("Targets found with and without backlinks, by pages without queries", "share of all targets", 1, lines(shown, curves...))
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{drawn}, Found: fmt.Sprintf("in AUC over requests %s − %s is %+.3f.", r, contextLinks, overTasks(ahead))}

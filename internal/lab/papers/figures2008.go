@@ -62,25 +62,19 @@ func (s *session) precision2008(rankers []string) error {
 	near, label := make(map[string]map[string][]float64), make(map[string]map[string][]float64)
 	var curves [][]float64
 	for _, r := range rankers {
-		similar := make(map[crawlKey]*experiment.Similarity)
-		for _, k := range w.every(layer4, r) {
-			one, err := w.Environments[k.task].Similarity(w.made[k])
-			if err != nil {
-				return err
-			}
-			similar[k] = one
+		similar, err := w.similar(layer4, r)
+		if err != nil {
+			return err
 		}
 		row := []string{r}
 		for i := range experiment.Gammas {
 			row = append(row, num(overTasks(w.byTask(layer4, r, func(k crawlKey, _ *experiment.Crawl) float64 { return similar[k].Precision[i] }))))
 		}
 		near[r] = w.byTask(layer4, r, func(k crawlKey, _ *experiment.Crawl) float64 { return similar[k].Precision[gamma] })
-		label[r] = w.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 { return w.Environments[k.task].Curve(c).AUC() })
+		label[r] = w.after(1, layer4, r, auc)
 		t.row(append(row, num(overTasks(w.byTask(layer4, r, func(k crawlKey, _ *experiment.Crawl) float64 { return similar[k].Sigma }))),
-			num(overTasks(w.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 {
-				return w.Environments[k.task].Curve(c).LabelRate(int(k.task.Budget))
-			}))), num(overTasks(label[r])))...)
-		curves = append(curves, w.curveOf(layer4, r, func(_ crawlKey, c *measure.Curve, n int) float64 { return c.Recall(n) }))
+			num(overTasks(w.after(1, layer4, r, (*measure.Curve).LabelRate))), num(overTasks(label[r])))...)
+		curves = append(curves, w.curveOf(layer4, r, (*measure.Curve).Recall))
 	}
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{budgetChart("Targets found from four links away", "share of all targets", 1, lines(rankers, curves...))}}
 	marginal, viterbi := memm+"marginal", memm+"viterbi"
@@ -100,16 +94,23 @@ func (s *session) precision2008(rankers []string) error {
 	return s.subsets2008(marginal)
 }
 
-func (s *session) startsAt4() string {
-	nearer := 0
-	for _, t := range s.w.Tasks {
-		_, nearest, err := s.w.far(t, s.w.Draws[0], 4, 4)
+// similar returns the similarity of each crawl of a ranker to the targets.
+func (w *World) similar(how how, ranker string) (map[crawlKey]*experiment.Similarity, error) {
+	all := make(map[crawlKey]*experiment.Similarity)
+	for _, k := range w.every(how, ranker) {
+		one, err := w.Environments[k.task].Similarity(w.made[k])
 		if err != nil {
-			return fmt.Sprintf("how far is unknown: %v", err)
+			return nil, err
 		}
-		if nearest < 4 {
-			nearer++
-		}
+		all[k] = one
+	}
+	return all, nil
+}
+
+func (s *session) startsAt4() string {
+	nearer, _, err := s.w.nearer(4)
+	if err != nil {
+		return fmt.Sprintf("how far is unknown: %v", err)
 	}
 	return fmt.Sprintf("those of %d of %d tasks lie nearer than four links from a target, as fewer than %d pages lie so far", nearer, len(s.w.Tasks), starts)
 }
@@ -153,20 +154,14 @@ func (s *session) subsets2008(all string) error {
 	above, pairs, best, most := 0, 0, "", 0
 	var claims []map[string][]float64
 	for _, r := range append([]string{all}, subsets...) {
-		precision := make(map[crawlKey]float64)
-		for _, k := range few.every(layer4, r) {
-			one, err := few.Environments[k.task].Similarity(few.made[k])
-			if err != nil {
-				return err
-			}
-			precision[k] = one.Precision[gamma]
+		similar, err := few.similar(layer4, r)
+		if err != nil {
+			return err
 		}
-		near[r] = few.byTask(layer4, r, func(k crawlKey, _ *experiment.Crawl) float64 { return precision[k] })
+		near[r] = few.byTask(layer4, r, func(k crawlKey, _ *experiment.Crawl) float64 { return similar[k].Precision[gamma] })
 		d := less(near[all], near[r], 1)
 		over, under := count(d)
-		t.row(r, num(overTasks(near[r])), num(overTasks(few.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 {
-			return few.Environments[k.task].Curve(c).LabelRate(int(k.task.Budget))
-		}))), num(overTasks(few.byTask(layer4, r, func(k crawlKey, c *experiment.Crawl) float64 { return few.Environments[k.task].Curve(c).AUC() }))), fmt.Sprint(over), fmt.Sprint(under))
+		t.row(r, num(overTasks(near[r])), num(overTasks(few.after(1, layer4, r, (*measure.Curve).LabelRate))), num(overTasks(few.after(1, layer4, r, auc))), fmt.Sprint(over), fmt.Sprint(under))
 		if r == all {
 			continue
 		}

@@ -69,13 +69,9 @@ func (s *session) figure10() {
 		for _, r := range protocol.rankers {
 			early, late := w.lossCut(asItIs, r, .25), w.lossCut(asItIs, r, 1)
 			cuts[r], cutBy[r] = [2]float64{overTasks(early), overTasks(late)}, [2]map[string][]float64{early, late}
-			at := func(of func(*measure.Curve, int) float64, share float64) float64 {
-				return overTasks(w.byTask(asItIs, r, func(k crawlKey, c *experiment.Crawl) float64 {
-					return of(w.Environments[k.task].Curve(c), int(share*float64(k.task.Budget)))
-				}))
-			}
-			t.row(r, num(at((*measure.Curve).LossRate, .25)), num(at((*measure.Curve).LossRate, 1)), percent(cuts[r][0]), percent(cuts[r][1]), num(at((*measure.Curve).LabelRate, .25)), percent(s.w.shared(r)))
-			curves = append(curves, w.curveOf(asItIs, r, lossRate))
+			at := func(share float64, of func(*measure.Curve, int) float64) string { return num(overTasks(w.after(share, asItIs, r, of))) }
+			t.row(r, at(.25, (*measure.Curve).LossRate), at(1, (*measure.Curve).LossRate), percent(cuts[r][0]), percent(cuts[r][1]), at(.25, (*measure.Curve).LabelRate), percent(s.w.shared(r)))
+			curves = append(curves, w.curveOf(asItIs, r, (*measure.Curve).LossRate))
 		}
 		p.Tables = append(p.Tables, t)
 		if len(p.Charts) == 0 {
@@ -107,7 +103,7 @@ func (s *session) figure11() {
 			})
 		}
 		pie := func(of func(a, b map[string]bool, scope float64) float64) float64 { return overTasks(pies(of)) }
-		common := func(a, b map[string]bool) float64 { return overlap(a, b) * float64(len(a)) }
+		common := func(a, b map[string]bool) float64 { return measure.Overlap(a, b) * float64(len(a)) }
 		bothBy = pies(func(a, b map[string]bool, _ float64) float64 {
 			x := common(a, b)
 			return x / math.Max(1, float64(len(a)+len(b))-x)
@@ -169,7 +165,7 @@ func (s *session) figure12() {
 // shared returns the share of a ranker's pages that soft focus has, too.
 func (w *World) shared(ranker string) float64 {
 	return overTasks(w.byTask(asItIs, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
-		return overlap(part(c, k, 1, nil), part(w.made[crawlKey{k.task, k.draw, soft, asItIs}], k, 1, nil))
+		return measure.Overlap(part(c, k, 1, nil), part(w.made[crawlKey{k.task, k.draw, soft, asItIs}], k, 1, nil))
 	}))
 }
 
@@ -229,7 +225,7 @@ func (s *session) figure13() error {
 	p := Part{
 		Tables: []Table{t, rates},
 		Charts: []chart.Chart{budgetChart("Loss rate when the apprentice takes over at 25 %", "share of pages off topic", 1,
-			lines([]string{soft, "apprentice from 25 %"}, w.curveOf(asItIs, soft, lossRate), w.curveOf(switched, online, lossRate)))},
+			lines([]string{soft, "apprentice from 25 %"}, w.curveOf(asItIs, soft, (*measure.Curve).LossRate), w.curveOf(switched, online, (*measure.Curve).LossRate)))},
 	}
 	p.Found = fmt.Sprintf("of the frontier the baseline expects a mean R of %s, the apprentice %s; it is %s. The mean error is %s for the baseline and %s for the apprentice. In the quarter after the change the loss rate is %s, that of a baseline that goes on %s.",
 		num(stat.Mean(b, nil)), num(stat.Mean(a, nil)), num(stat.Mean(r, nil)), num(stat.Mean(missB, nil)), num(stat.Mean(missA, nil)), num(after), num(rest))

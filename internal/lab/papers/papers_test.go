@@ -295,8 +295,8 @@ func TestDistancesAndOverlaps(t *testing.T) {
 		t.Errorf("%v", have)
 	}
 	a, b := map[string]bool{"x": true, "y": true}, map[string]bool{"y": true, "z": true, "w": true}
-	if overlap(a, b) != .5 || overlap(b, a) != 1./3 || overlap(nil, a) != 0 {
-		t.Errorf("%v, %v", overlap(a, b), overlap(b, a))
+	if measure.Overlap(a, b) != .5 || measure.Overlap(b, a) != 1./3 || measure.Overlap(nil, a) != 0 {
+		t.Errorf("%v, %v", measure.Overlap(a, b), measure.Overlap(b, a))
 	}
 }
 

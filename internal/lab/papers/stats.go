@@ -32,8 +32,18 @@ func less(a, b map[string][]float64, factor float64) map[string][]float64 {
 	return out
 }
 
+// after returns a measure of the crawls of a ranker after a share of the budget, by task.
+func (w *World) after(share float64, how how, ranker string, of func(c *measure.Curve, n int) float64) map[string][]float64 {
+	return w.byTask(how, ranker, func(k crawlKey, c *experiment.Crawl) float64 {
+		return of(w.Environments[k.task].Curve(c), int(share*float64(k.task.Budget)))
+	})
+}
+
+// auc is a measure for after.
+func auc(c *measure.Curve, _ int) float64 { return c.AUC() }
+
 // curveOf returns the mean of of over tasks and draws at each percent of the budget.
-func (w *World) curveOf(how how, ranker string, of func(k crawlKey, curve *measure.Curve, n int) float64) []float64 {
+func (w *World) curveOf(how how, ranker string, of func(curve *measure.Curve, n int) float64) []float64 {
 	var points [101]float64
 	crawls := 0
 	for _, k := range w.every(how, ranker) {
@@ -44,7 +54,7 @@ func (w *World) curveOf(how how, ranker string, of func(k crawlKey, curve *measu
 		crawls++
 		curve := w.Environments[k.task].Curve(c)
 		for p := range points {
-			points[p] += of(k, curve, curve.Budget()*p/100)
+			points[p] += of(curve, curve.Budget()*p/100)
 		}
 	}
 	for p := range points {
@@ -52,8 +62,6 @@ func (w *World) curveOf(how how, ranker string, of func(k crawlKey, curve *measu
 	}
 	return points[:]
 }
-
-func lossRate(_ crawlKey, c *measure.Curve, n int) float64 { return c.LossRate(n) }
 
 // lines converts courses to lines of a chart.
 func lines(names []string, courses ...[]float64) []chart.Line {

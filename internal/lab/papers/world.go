@@ -171,6 +171,22 @@ func (w *World) far(t *taskfile.Task, draw, least, most int) (seeds []string, ne
 	return pool[:min(starts, len(pool))], nearest, nil
 }
 
+// nearer returns the number of tasks whose crawls must begin fewer than least hops from a target, as fewer than starts pages are that far
+// away, and the fewest of these hops.
+func (w *World) nearer(least int) (tasks, fewest int, err error) {
+	fewest = least
+	for _, t := range w.Tasks {
+		_, nearest, err := w.far(t, w.Draws[0], least, 4)
+		if err != nil {
+			return 0, 0, err
+		}
+		if nearest < least {
+			tasks, fewest = tasks+1, min(fewest, nearest)
+		}
+	}
+	return tasks, fewest, nil
+}
+
 // every returns the keys of the crawls of rankers on all tasks and draws.
 func (w *World) every(how how, rankers ...string) []crawlKey {
 	var keys []crawlKey

@@ -17,7 +17,7 @@ import (
 var reportTemplate string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"cell": cellText, "share": shareText, "p": pText, "access": accessText, "short": func(digest string) string { return digest[:min(12, len(digest))] },
+	"cell": cellText, "share": shareText, "p": tables.PText, "access": accessText, "short": func(digest string) string { return digest[:min(12, len(digest))] },
 	"recall": func(g Group) template.HTML {
 		return g.chart("Targets found", "share of all targets", func(c Curve) []float64 { return c.Recall })
 	},
@@ -73,13 +73,6 @@ func shareText(v *float64) string {
 		return "–"
 	}
 	return fmt.Sprintf("%.0f %%", 100**v)
-}
-
-func pText(v *float64) string {
-	if v == nil {
-		return "–"
-	}
-	return fmt.Sprintf("%.4f", *v)
 }
 
 // accessText describes an access.

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/measure"
 	"forager/internal/lab/tables"
 	"forager/internal/lab/taskfile"
 	"forager/internal/measure/harvest"
@@ -161,28 +162,17 @@ func (c *courses) curve(variant string, base *courses) Curve {
 	for _, at := range c.places {
 		pages := c.pages[at]
 		if base != nil && base.pages[at] != nil {
-			overlap = append(overlap, common(pages, base.pages[at]))
+			overlap = append(overlap, measure.Overlap(pages, base.pages[at]))
 			chance = append(chance, float64(len(base.pages[at]))/float64(c.scope[at.task]))
 		}
 		if next := c.pages[place{at.task, at.draw + 1, at.critic}]; next != nil {
-			again = append(again, common(pages, next))
+			again = append(again, measure.Overlap(pages, next))
 		}
 	}
 	return Curve{
 		Variant: variant, Recall: means(c.recall), Loss: means(c.loss),
 		Overlap: mean(overlap), Again: mean(again), Chance: mean(chance),
 	}
-}
-
-// common returns the share of a's pages that b has, too.
-func common(a, b map[uint32]bool) float64 {
-	n := 0
-	for p := range a {
-		if b[p] {
-			n++
-		}
-	}
-	return float64(n) / float64(max(1, len(a)))
 }
 
 // mean returns nil if there are no values.

@@ -403,7 +403,7 @@ func Compared(all []Comparison) string {
 		measure.MinSites, len(all))
 	for _, c := range all {
 		fmt.Fprintf(&b, "%-36s %+.3f  [%+.3f, %+.3f]  %2d sites %2d tasks  %2d above %2d below  p %s  %s\n",
-			c.Ranker+" − "+c.To, c.Mean, c.Low, c.High, c.Sites, c.Tasks, c.Above, c.Below, value(c.P), value(c.Corrected))
+			c.Ranker+" − "+c.To, c.Mean, c.Low, c.High, c.Sites, c.Tasks, c.Above, c.Below, PText(c.P), PText(c.Corrected))
 	}
 	return b.String()
 }
@@ -421,7 +421,8 @@ func (g Group) Ends() []string {
 	return lines
 }
 
-func value(p *float64) string {
+// PText returns a p-value as text.
+func PText(p *float64) string {
 	if p == nil {
 		return "–"
 	}
