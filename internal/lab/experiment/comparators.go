@@ -56,7 +56,7 @@ func fish(_ context.Context, g *Environment) (guide.Guide, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sharksearch.NewFish(q, sharksearch.DefaultFish)
+	return sharksearch.NewFish(q), nil
 }
 
 func sharks(_ context.Context, g *Environment) (guide.Guide, error) {
@@ -64,7 +64,7 @@ func sharks(_ context.Context, g *Environment) (guide.Guide, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sharksearch.NewShark(q, sharksearch.Default)
+	return sharksearch.NewShark(q), nil
 }
 
 // worth is trained on the values of links in the samples.
@@ -75,14 +75,7 @@ func worth(_ context.Context, g *Environment) (guide.Guide, error) {
 	}
 	s := qlearning.Default
 	s.Words = g.model.Cut()
-	values, err := qlearning.Values(l.children(), l.targets, s.Gamma)
-	if err != nil {
-		return nil, err
-	}
-	training, err := qlearning.NewTraining(s)
-	if err != nil {
-		return nil, err
-	}
+	values, training := qlearning.Values(l.children(), l.targets, s.Gamma), qlearning.NewTraining(s)
 	for i, p := range l.pages {
 		if len(l.links[i]) == 0 {
 			continue // or it asks not to follow its links

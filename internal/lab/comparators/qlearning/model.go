@@ -3,7 +3,6 @@ package qlearning
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -19,9 +18,9 @@ import (
 type Settings struct {
 	// Gamma is the discount of the values, in (0,1).
 	Gamma float64
-	// Bins of values, 2–64.
+	// Bins of values, at least 2.
 	Bins int
-	// Reach of the text around a link, leaves on each side, 0–100.
+	// Reach of the text around a link, leaves on each side, ≥ 0.
 	Reach int
 	// Words selects how texts are cut into words.
 	Words text.Settings
@@ -29,23 +28,6 @@ type Settings struct {
 
 // Default settings: discount and bins of the paper, a context as wide as the apprentice's.
 var Default = Settings{Gamma: .5, Bins: 3, Reach: 5}
-
-const (
-	maxBins  = 64
-	maxReach = 100
-)
-
-func (s *Settings) check() error {
-	switch {
-	case !(s.Gamma > 0 && s.Gamma < 1): // also NaN
-		return fmt.Errorf("discount %v, want one in (0,1)", s.Gamma)
-	case s.Bins < 2 || s.Bins > maxBins:
-		return fmt.Errorf("%d bins, want 2 to %d", s.Bins, maxBins)
-	case s.Reach < 0 || s.Reach > maxReach:
-		return fmt.Errorf("a reach of %d leaves, want 0 to %d", s.Reach, maxReach)
-	}
-	return nil
-}
 
 // most is the largest possible value.
 func (s *Settings) most() float64 { return 1 / (1 - s.Gamma) }
@@ -87,22 +69,14 @@ type Training struct {
 	counts   []uint64          // by word, and of each by bin
 }
 
-// NewTraining returns an empty Training. The error is a setting out of its range.
-func NewTraining(s Settings) (*Training, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	return &Training{settings: s, links: make([]uint64, s.Bins), sums: make([]float64, s.Bins), number: make(map[string]uint32)}, nil
+// NewTraining returns an empty Training.
+func NewTraining(s Settings) *Training {
+	return &Training{settings: s, links: make([]uint64, s.Bins), sums: make([]float64, s.Bins), number: make(map[string]uint32)}
 }
 
-// Add learns from a sample. The error is an inconsistent page, or values that do not match it; the Training must not be
-// used afterwards.
+// Add learns from a sample. The error is an inconsistent page; the Training must not be used afterwards.
 func (t *Training) Add(l Sample) error {
-	links := l.Page.GetLinks()
-	if len(l.Q) != len(links) {
-		return fmt.Errorf("%s has %d links and %d values", l.Page.GetUrl(), len(links), len(l.Q))
-	}
-	s := &t.settings
+	links, s := l.Page.GetLinks(), &t.settings
 	r, err := s.open(l.Page)
 	if err != nil {
 		return err
@@ -110,9 +84,6 @@ func (t *Training) Add(l Sample) error {
 	for i, q := range l.Q {
 		if math.IsNaN(q) {
 			continue
-		}
-		if q < 0 || q > s.most() {
-			return fmt.Errorf("link %d of %s has the value %v, want [0, %v]", i, l.Page.GetUrl(), q, s.most())
 		}
 		k := s.bin(q)
 		for w, n := range r.around(links[i]) {

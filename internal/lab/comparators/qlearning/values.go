@@ -1,38 +1,22 @@
 package qlearning
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // horizon is the number of pages after v that Values considers: later ones are worth at most γ^horizon.
 const horizon = 12
 
 // Values returns Q of every page of a known web, with pages numbered from 0. children are the links of each page in their
-// order. The error is a page number out of range, or a discount outside (0,1).
-func Values(children [][]uint32, targets []uint32, gamma float64) ([]float64, error) {
-	if !(gamma > 0 && gamma < 1) {
-		return nil, fmt.Errorf("discount %v, want one in (0,1)", gamma)
-	}
+// order, gamma is the discount, in (0,1).
+func Values(children [][]uint32, targets []uint32, gamma float64) []float64 {
 	w := &walk{children: children, target: make([]bool, len(children)), seen: make([]uint32, len(children)), parent: make([]uint32, len(children)), fetched: make([]uint32, len(children))}
 	for _, t := range targets {
-		if int(t) >= len(children) {
-			return nil, fmt.Errorf("target %d of %d pages", t, len(children))
-		}
 		w.target[t] = true
-	}
-	for u, list := range children {
-		for _, v := range list {
-			if int(v) >= len(children) {
-				return nil, fmt.Errorf("page %d links to %d, there are %d pages", u, v, len(children))
-			}
-		}
 	}
 	values := make([]float64, len(children))
 	for v := range values {
 		values[v] = w.from(uint32(v), gamma)
 	}
-	return values, nil
+	return values
 }
 
 // walk is one crawler with the whole graph of the web.

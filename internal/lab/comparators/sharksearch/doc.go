@@ -10,10 +10,10 @@
 //
 // # Fish-Search
 //
-// A page is relevant if it has at least Least words of the query. A link on a relevant page scores 1, on any other ½; after
-// the first Width links of a page (1½ times as many of a relevant one) links score 0. The state of a path is its depth:
-// Depth after a relevant page, one less after any other. Links of a page of depth 0 score −1: Fish-Search does not
-// follow them at all, but here a crawl ends by its budget and is measured over the whole of it, so they come last.
+// A page is relevant if it has at least Least words of the query. A link on a relevant page scores 1, on any other ½, however
+// many links the page has. The state of a path is its depth: Depth after a relevant page, one less after any other. Links of a page of
+// depth 0 score −1: Fish-Search does not follow them at all, but here a crawl ends by its budget and is measured over the whole of it, so
+// they come last.
 //
 // # Shark-Search
 //

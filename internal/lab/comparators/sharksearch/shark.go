@@ -11,39 +11,20 @@ import (
 	"forager/schemas"
 )
 
-// Settings of a Shark; see the package comment.
-type Settings struct {
+// Shark is Shark-Search. It is safe for concurrent use.
+type Shark struct {
+	Query *Query
 	// Decay is δ, Inherited γ and Anchor β, each in [0,1].
 	Decay, Inherited, Anchor float64
 	// Reach is the extent of the text around a link, leaves on each side, ≥ 0.
 	Reach int
 }
 
-// Default settings: those of the paper, and a context as wide as the apprentice's.
-var Default = Settings{Decay: .5, Inherited: .5, Anchor: .8, Reach: 5}
-
-// maxReach bounds Settings.Reach, leaves.
-const maxReach = 100
-
-// Shark is Shark-Search. It is safe for concurrent use.
-type Shark struct {
-	query    *Query
-	settings Settings
-}
-
 var _ guide.Guide = (*Shark)(nil)
 
-// NewShark returns a Shark. The error is a setting out of its range.
-func NewShark(q *Query, s Settings) (*Shark, error) {
-	for _, v := range []float64{s.Decay, s.Inherited, s.Anchor} {
-		if !(v >= 0 && v <= 1) { // also NaN
-			return nil, fmt.Errorf("shark search with decay %v and shares %v of what is inherited and %v of the anchor, want [0,1]", s.Decay, s.Inherited, s.Anchor)
-		}
-	}
-	if s.Reach < 0 || s.Reach > maxReach {
-		return nil, fmt.Errorf("shark search with a reach of %d leaves, want 0 to %d", s.Reach, maxReach)
-	}
-	return &Shark{q, s}, nil
+// NewShark returns a Shark with the settings of the paper, and a context as wide as the apprentice's.
+func NewShark(q *Query) *Shark {
+	return &Shark{Query: q, Decay: .5, Inherited: .5, Anchor: .8, Reach: 5}
 }
 
 // Guide implements guide.Guide.
@@ -52,28 +33,28 @@ func (s *Shark) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, erro
 	if err != nil {
 		return nil, err
 	}
-	page, err := linktext.Open(v.Page, s.query.cut)
+	page, err := linktext.Open(v.Page, s.Query.cut)
 	if err != nil {
 		return nil, err
 	}
 	words := make(map[string]uint32)
 	page.Page(words)
-	if sim := s.query.Similarity(words); sim > 0 {
+	if sim := s.Query.Similarity(words); sim > 0 {
 		before = sim
 	}
-	next := s.settings.Decay * before
+	next := s.Decay * before
 	g := &schemas.Guidance{States: [][]byte{remember(next)}, Scores: make([]float64, len(v.Page.GetLinks()))}
 	for i, l := range v.Page.GetLinks() {
 		clear(words)
 		page.Anchor(l, words)
-		anchor := s.query.Similarity(words)
+		anchor := s.Query.Similarity(words)
 		near := 1.0
 		if anchor == 0 {
 			clear(words)
-			page.Around(l, s.settings.Reach, words)
-			near = s.query.Similarity(words)
+			page.Around(l, s.Reach, words)
+			near = s.Query.Similarity(words)
 		}
-		g.Scores[i] = mix(s.settings.Inherited, next, mix(s.settings.Anchor, anchor, near))
+		g.Scores[i] = mix(s.Inherited, next, mix(s.Anchor, anchor, near))
 	}
 	return g, nil
 }

@@ -27,24 +27,17 @@ func parse(t testing.TB, body string) *schemas.Page {
 	return p
 }
 
-func ask(t testing.TB, words ...Word) *Query {
-	t.Helper()
-	q, err := Ask(words, text.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
-}
-
 // pets is a query of norm 5.
-func pets(t testing.TB) *Query { return ask(t, Word{"cat", 3}, Word{"dog", 4}) }
+func pets() *Query {
+	return ask([]critic.QueryTerm{{Word: "cat", LogOdds: 3}, {Word: "dog", LogOdds: 4}}, text.Settings{})
+}
 
 func float(v float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)) }
 
 func close(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
 
 func TestSimilarityByHand(t *testing.T) {
-	q := pets(t)
+	q := pets()
 	damp := func(n float64) float64 { return 1 + math.Log(n) }
 	for name, c := range map[string]struct {
 		counts map[string]uint32
@@ -70,10 +63,8 @@ func TestSimilarityByHand(t *testing.T) {
 
 // TestSharkByHand follows the formulas of 1998 on a page of three links.
 func TestSharkByHand(t *testing.T) {
-	shark, err := NewShark(pets(t), Settings{Decay: .5, Inherited: .5, Anchor: .8, Reach: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	shark := NewShark(pets())
+	shark.Reach = 1
 	// Leaves: "dog", "cow" (a link), "the", "cat" (a link), "an", "ox" (a link), "x".
 	on := parse(t, "<p>dog<p><a href=/1>cow</a><p>the<p><a href=/2>cat</a><p>an<p><a href=/3>ox</a><p>x")
 	off := parse(t, "<p>a<p><a href=/1>cow</a>")
@@ -116,28 +107,22 @@ func TestFishByHand(t *testing.T) {
 	}
 	relevant, other := parse(t, "<p>a cat and a dog"+links), parse(t, "<p>a cat and a cow"+links)
 	for name, c := range map[string]struct {
-		settings FishSettings
-		page     *schemas.Page
-		state    []byte
-		scores   []float64
-		depth    byte
+		least  int
+		page   *schemas.Page
+		state  []byte
+		scores []float64
+		depth  byte
 	}{
-		"a relevant seed":       {FishSettings{3, 0, 2}, relevant, nil, []float64{1, 1, 1, 1}, 3},
-		"one word is enough":    {FishSettings{3, 0, 1}, other, nil, []float64{1, 1, 1, 1}, 3},
-		"more than the query":   {FishSettings{3, 0, 9}, relevant, nil, []float64{1, 1, 1, 1}, 3},
-		"another seed":          {FishSettings{3, 0, 2}, other, nil, []float64{.5, .5, .5, .5}, 2},
-		"the first step away":   {FishSettings{3, 0, 2}, other, []byte{3}, []float64{.5, .5, .5, .5}, 2},
-		"the last step":         {FishSettings{3, 0, 2}, other, []byte{1}, []float64{.5, .5, .5, .5}, 0},
-		"food at the last step": {FishSettings{3, 0, 2}, relevant, []byte{1}, []float64{1, 1, 1, 1}, 3},
-		"starved":               {FishSettings{3, 0, 2}, relevant, []byte{0}, []float64{-1, -1, -1, -1}, 0},
-		"two links of any page": {FishSettings{3, 2, 2}, other, nil, []float64{.5, .5, 0, 0}, 2},
-		"three of a relevant":   {FishSettings{3, 2, 2}, relevant, nil, []float64{1, 1, 1, 0}, 3},
-		"six of four":           {FishSettings{3, 4, 2}, relevant, nil, []float64{1, 1, 1, 1}, 3},
+		"a relevant seed":       {2, relevant, nil, []float64{1, 1, 1, 1}, 3},
+		"one word is enough":    {1, other, nil, []float64{1, 1, 1, 1}, 3},
+		"more than the query":   {9, relevant, nil, []float64{1, 1, 1, 1}, 3},
+		"another seed":          {2, other, nil, []float64{.5, .5, .5, .5}, 2},
+		"the first step away":   {2, other, []byte{3}, []float64{.5, .5, .5, .5}, 2},
+		"the last step":         {2, other, []byte{1}, []float64{.5, .5, .5, .5}, 0},
+		"food at the last step": {2, relevant, []byte{1}, []float64{1, 1, 1, 1}, 3},
+		"starved":               {2, relevant, []byte{0}, []float64{-1, -1, -1, -1}, 0},
 	} {
-		fish, err := NewFish(pets(t), c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fish := &Fish{pets(), 3, c.least}
 		g, err := fish.Guide(t.Context(), &guide.View{Page: c.page, State: c.state})
 		if err != nil {
 			t.Fatal(err)
@@ -157,14 +142,7 @@ func TestFishByHand(t *testing.T) {
 }
 
 func TestForeignStatesAreRefused(t *testing.T) {
-	fish, err := NewFish(pets(t), DefaultFish)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shark, err := NewShark(pets(t), Default)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fish, shark := NewFish(pets()), NewShark(pets())
 	page := parse(t, "<a href=/1>cow</a>")
 	for _, c := range []struct {
 		by    guide.Guide
@@ -190,24 +168,14 @@ func TestForeignStatesAreRefused(t *testing.T) {
 
 // guides draws one of each kind.
 func guides(t *rapid.T) (*Fish, *Shark) {
-	var words []Word
+	var words []critic.QueryTerm
 	for _, w := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"cat", "dog", "cow", "a", "世", ""}), 1, 5, rapid.ID).Draw(t, "words") {
-		words = append(words, Word{w, rapid.Float64Range(1e-9, 1e9).Draw(t, "weight")})
+		words = append(words, critic.QueryTerm{Word: w, LogOdds: rapid.Float64Range(1e-9, 1e9).Draw(t, "weight")})
 	}
 	share := rapid.Float64Range(0, 1)
-	q, err := Ask(words, text.Settings{StopWords: rapid.Bool().Draw(t, "stop"), Bigrams: rapid.Bool().Draw(t, "bigrams")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	fish, err := NewFish(q, FishSettings{rapid.IntRange(1, 255).Draw(t, "depth"), rapid.IntRange(0, 5).Draw(t, "width"), rapid.IntRange(1, 6).Draw(t, "least")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shark, err := NewShark(q, Settings{share.Draw(t, "decay"), share.Draw(t, "inherited"), share.Draw(t, "anchor"), rapid.IntRange(0, 9).Draw(t, "reach")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fish, shark
+	q := ask(words, text.Settings{StopWords: rapid.Bool().Draw(t, "stop"), Bigrams: rapid.Bool().Draw(t, "bigrams")})
+	return &Fish{q, rapid.IntRange(1, 255).Draw(t, "depth"), rapid.IntRange(1, 6).Draw(t, "least")},
+		&Shark{q, share.Draw(t, "decay"), share.Draw(t, "inherited"), share.Draw(t, "anchor"), rapid.IntRange(0, 9).Draw(t, "reach")}
 }
 
 // TestPathsGoOn: scores are finite and in their range, and a guide accepts its own states, step by step.
@@ -234,25 +202,6 @@ func TestPathsGoOn(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestSettingsAreChecked(t *testing.T) {
-	q := pets(t)
-	for _, s := range []FishSettings{{0, 0, 1}, {256, 0, 1}, {3, -1, 1}, {3, 0, 0}} {
-		if _, err := NewFish(q, s); err == nil {
-			t.Errorf("fish of %+v", s)
-		}
-	}
-	for _, s := range []Settings{{Decay: -.1}, {Inherited: 1.1}, {Anchor: math.NaN()}, {Reach: -1}, {Reach: 101}} {
-		if _, err := NewShark(q, s); err == nil {
-			t.Errorf("shark of %+v", s)
-		}
-	}
-	for _, words := range [][]Word{nil, {{"a", 0}}, {{"a", math.NaN()}}, {{"a", math.Inf(1)}}, {{"a", 1}, {"a", 2}}, {{"a", 1e-200}}} {
-		if _, err := Ask(words, text.Settings{}); err == nil {
-			t.Errorf("query of %v", words)
-		}
-	}
 }
 
 // TestQueryOfACritic: the words are the critic's, and texts are cut as the critic cuts them.
