@@ -17,24 +17,6 @@ import (
 	"forager/internal/web/weburl"
 )
 
-func figures1999() []Figure {
-	return []Figure{
-		{Paper: "1999", Name: "harvest rate", Title: "unfocused, soft and hard focus", Says: "the unfocused crawl's harvest rate falls to near 0 within its next hundred " +
-			"fetches; soft and hard focus keep a third to a half of their fetches relevant for thousands of pages.", Claims: []Claim{
-			{What: "R of unfocused's last 100 pages", Bound: .1, Below: true},
-			{What: "R of soft focus in the first quarter", Bound: 1. / 3},
-			{What: "the same less that of unfocused", Bound: .05}}},
-		{Paper: "1999", Name: "acquisition", Title: "overlap of crawls from disjoint seeds", Says: "crawls from disjoint seeds fetch largely the same pages " +
-			"(more than 90 % for cycling, more than 60 % for mutual funds) and servers.", Claims: []Claim{
-			{What: "URLs that two crawls by soft focus have in common", Bound: .6},
-			{What: "the same less that of unfocused", Bound: .05}}},
-		{Paper: "1999", Name: "distance", Title: "top authorities far from the seeds", Says: "many of the most popular servers lie far from the start set, up to a dozen links " +
-			"and more for cycling; for mutual funds they peak at a few links. Crawls from disjoint seeds agree on them.", Claims: []Claim{
-			{What: "share of authorities more than two links away", Bound: .25},
-			{What: "servers of authorities that two crawls have in common", Bound: .5}}},
-	}
-}
-
 const unfocused, soft, hard = "unfocused", experiment.Baseline, "hard-focus"
 
 func (s *session) of1999() error {

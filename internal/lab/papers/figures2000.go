@@ -12,22 +12,6 @@ import (
 	"forager/internal/measure/harvest"
 )
 
-func figures2000() []Figure {
-	return []Figure{
-		{Paper: "2000", Name: "Figs 4 and 7", Title: "on-topic pages against downloads", Says: "the context focused crawler finds 50–60 % more on-topic pages than the " +
-			"standard focused crawler with the same requests, and both find far more than breadth first; where target pages do not lie behind pages of other kinds (Biking) it gains least.", Claims: []Claim{
-			{What: "recall of context graph less 1.25 times that of focused-2000"},
-			{What: "recall of context graph less 1.5 times that of breadth first"},
-			{What: "recall of focused-2000 less 1.5 times that of breadth first"},
-			{What: "AUC of context graph less that of focused-2000", Bound: .02}}},
-		{Paper: "2000", Name: "Fig. 5", Title: "relevance over the last 200 downloads", Says: "the context focused crawler keeps a higher average relevance over a sliding window of 200 downloads than the two others.", Claims: []Claim{
-			{What: "share of targets in the last 200 pages, context graph less focused-2000", Bound: .02},
-			{What: "the same, context graph less breadth first", Bound: .02}}},
-		{Paper: "2000", Name: "Fig. 6", Title: "with backlinks", Says: "asking a search engine for the parents of each on-topic page brings bursts of rapid retrieval.", Claims: []Claim{
-			{What: "AUC over requests with backlinks less that without", Bound: .02}}},
-	}
-}
-
 // The paper orders pages and expands each wholly; backlinks are asked for where links are ordered one by one.
 const contextGraph, contextLinks, focused2000 = "context-graph-pages", "context-graph", "focused-2000-pages"
 

@@ -14,69 +14,6 @@ import (
 	"forager/schemas"
 )
 
-func figures2002() []Figure {
-	return []Figure{
-		{Paper: "2002", Name: "Fig. 5", Title: "relevance of the baseline's pages", Says: "harvest rates lie between .25 and .6, and scores are strongly bimodal: most pages are very relevant or not at all.", Claims: []Claim{
-			{What: "share of pages with R below .1 or from .9 on", Bound: .5},
-			{What: "harvest rate", Bound: .25},
-			{What: "harvest rate", Bound: .6, Below: true},
-		}},
-		{Paper: "2002", Name: "Fig. 6", Title: "accuracy against d_max", Says: "accuracy rises up to d_max of about 5 to 7, depending on topic, then levels or falls; almost all of the gain is in rejecting negative instances.", Claims: []Claim{
-			{What: "accuracy with d_max 5 less that with 0", Bound: .005},
-			{What: "accuracy with d_max 8 less that with 5", Bound: .01, Below: true},
-			{What: "gain of negative instances from d_max 0 to 5 less that of positive ones"},
-		}},
-		{Paper: "2002", Name: "Fig. 7", Title: "words with and without offsets", Says: "with words alone accuracy falls as d_max grows; with DOM offsets it rises.", Claims: []Claim{
-			{What: "accuracy of words, d_max 8 less 0", Below: true},
-			{What: "accuracy of words with offsets, d_max 8 less 0"},
-			{What: "accuracy with offsets less that of words, d_max 5", Bound: .005},
-		}},
-		{Paper: "2002", Name: "Fig. 8", Title: "information gain against d", Says: "information gain falls with the distance, as a sawtooth, settles after 5, and does not depend on d_max.", Claims: []Claim{
-			{What: "thousandths of a bit at 0 less those at ±1"},
-			{What: "the same at ±1 less beyond 5"},
-			{What: "share of odd distances below the next even one", Bound: .7},
-			{What: "change of the gain beyond 5, as a share of that at 0", Bound: .25, Below: true},
-		}},
-		{Paper: "2002", Name: "Fig. 9", Title: "words around links", Says: "the rate of words falls with the distance, but is lower at odd distances than at the even ones beyond, as tags there are mostly not text.", Claims: []Claim{
-			{What: "share of words at 0 less that at +1"},
-			{What: "the same at ±1 less that at ±8"},
-			{What: "share of odd distances below the next even one, words", Bound: .7},
-			{What: "the same, links with text", Bound: .7},
-		}},
-		{Paper: "2002", Name: "Fig. 10", Title: "loss of the apprentice trained on a first crawl", Says: "the apprentice, trained on the baseline's crawl (which is not charged), cuts the loss by 30 to 90 %, typically 30 to 60 %.", Claims: []Claim{
-			{What: "loss cut at 25 % of the budget, protocol P", Bound: .3},
-			{What: "the same at 100 %", Bound: .3},
-			{What: "loss cut at 25 % less that of the gate with FIFO", Bound: .05},
-		}},
-		{Paper: "2002", Name: "Fig. 11", Title: "overlap of baseline and apprentice", Says: "few of the URLs that either crawl fetched were fetched by both: 3 to 17 %.", Claims: []Claim{
-			{What: "share of URLs that both fetched", Bound: .17, Below: true},
-		}},
-		{Paper: "2002", Name: "Fig. 12", Title: "the recall crawler", Says: "an apprentice that keeps to the baseline's pages loses less than the baseline at first; its loss lies between the baseline's and the free apprentice's.", Claims: []Claim{
-			{What: "loss at 25 %, baseline less recall crawler, of the baseline's whole loss"},
-			{What: "the same, recall crawler less free apprentice"},
-		}},
-		{Paper: "2002", Name: "Fig. 13", Title: "training amid a crawl", Says: "when the apprentice takes over, the promise of most of the frontier falls (the baseline is overly optimistic), which is more accurate; loss then accumulates more slowly.", Claims: []Claim{
-			{What: "R of the frontier that the baseline expects less what it is"},
-			{What: "the same, baseline less apprentice"},
-			{What: "error of the baseline less that of the apprentice"},
-			{What: "loss rate in the quarter after, baseline less apprentice"},
-		}},
-		{Paper: "2002", Name: "Fig. 14", Title: "the loss rate before and after", Says: "the loss rate falls from over 30 % before the apprentice takes over to 6 % after.", Claims: []Claim{
-			{What: "loss rate after less half of that before", Below: true},
-		}},
-		{Paper: "2002", Name: "§2.3", Title: "the linear perceptron", Says: "a linear perceptron trained by the delta rule converges slowly, its error is rather high after that, and it is unstable; naive Bayes works very well.", Claims: []Claim{
-			{What: "accuracy of naive Bayes less that of the best perceptron", Bound: .005},
-			{What: "accuracy of the perceptron after 30 passes less that after one", Bound: .005},
-			{What: "spread of its accuracy between the rates", Bound: .05},
-		}},
-		{Paper: "2002", Name: "§3.8", Title: "topic and co-citation features", Says: "names of the top classes of u raise accuracy by 1 %, their prefixes by 1 % more; co-citation features do not help.", Claims: []Claim{
-			{What: "accuracy with the names of u's top classes less without", Bound: .005},
-			{What: "the same with their prefixes, too", Bound: .005},
-			{What: "accuracy with co-citation features less without", Bound: .005, Below: true},
-		}},
-	}
-}
-
 func (s *session) of2002() error {
 	m, err := s.w.measure(s.ctx)
 	if err != nil {

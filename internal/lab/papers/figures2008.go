@@ -9,18 +9,6 @@ import (
 	"forager/internal/measure/chart"
 )
 
-func figures2008() []Figure {
-	return []Figure{
-		{Paper: "2008", Name: "Figs 2 and 3", Title: "marginal, Viterbi and best-first", Says: "MEMM with the marginal mode finds more relevant pages (largest cosine to a target at least γ, .5 to .8) than " +
-			"best-first search on 8 of 10 topics, and more than with the Viterbi algorithm on 7 of 10.", Claims: []Claim{
-			{What: "share of pages of cosine ≥ .7, marginal less best-first", Bound: .01},
-			{What: "the same, marginal less Viterbi", Bound: .01}}},
-		{Paper: "2008", Name: "Fig. 4", Title: "subsets of the features", Says: "all features together find more than the words alone, or all without the words, on almost all topics (8 of 10).", Claims: []Claim{
-			{What: "share of pages of cosine ≥ .7, all features less the words alone", Bound: .01},
-			{What: "the same, all features less all without the words", Bound: .01}}},
-	}
-}
-
 const bestFirst, memm = "best-first-cosine", "memm-"
 
 // gamma is the index in experiment.Gammas of the cosine of a page on topic.

@@ -2,13 +2,25 @@ package papers
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
 )
+
+// figures are the figures of the papers, without what is measured here.
+//
+//go:embed figures.yaml
+var figures []byte
 
 // Reproduce measures all figures on the worlds; step is called with the current measurement, and the number of measurements
 // made and of all.
 func Reproduce(ctx context.Context, worlds []*World, step func(what string, done, all int)) (*Report, error) {
 	r := new(Report)
+	if err := yaml.Unmarshal(figures, &r.Figures); err != nil {
+		return nil, fmt.Errorf("figures.yaml: %w", err)
+	}
 	for _, w := range worlds {
 		r.Origins = append(r.Origins, w.Name+": "+w.Origin)
 	}
@@ -16,11 +28,7 @@ func Reproduce(ctx context.Context, worlds []*World, step func(what string, done
 	if err != nil {
 		return nil, err
 	}
-	r.Figures = append(r.Figures, figures1999()...)
-	r.Figures = append(r.Figures, figures2000()...)
-	r.Figures = append(r.Figures, *fig3)
-	r.Figures = append(r.Figures, figures2002()...)
-	r.Figures = append(r.Figures, figures2008()...)
+	r.Figures = slices.Insert(r.Figures, slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Paper == fig3.Paper }), *fig3)
 	parts := []func(*session) error{(*session).of1999, (*session).of2000, (*session).of2002, (*session).of2008}
 	for n, w := range worlds {
 		s := &session{ctx: ctx, w: w, report: r}
