@@ -76,10 +76,15 @@ func (p *LikedCritic) Train(ctx context.Context, set []samples.Sample) (*schemas
 	if err != nil {
 		return nil, nil, err
 	}
+	draws, err := samples.Draws(ctx, p.Store, p.Name)
+	if err != nil {
+		return nil, nil, err
+	}
 	var e pulearning.Examples
-	all := samples.Apply(set, marks)
-	for _, x := range all {
+	drawn := samples.Weights(marks, draws)
+	for _, x := range samples.Apply(set, marks) {
 		d := pulearning.Read(x.URL, x.Text)
+		d.Drawn = drawn[x.URL]
 		switch {
 		case d.Words() == 0: // a page without text
 		case x.Said == samples.Liked:
@@ -100,7 +105,7 @@ func (p *LikedCritic) Train(ctx context.Context, set []samples.Sample) (*schemas
 	}
 	data := c.Marshal()
 	m := registry.Critic(p.Name, data, map[string]float64{
-		"liked": float64(report.Liked), "background": float64(report.Background), "wrong": float64(report.Wrong),
+		"liked": float64(report.Liked), "background": float64(report.Background), "wrong": float64(report.Wrong), "drawn": float64(report.Drawn),
 		"prior": report.Prior, "prior_most": report.Most, "brier": report.Brier, "recall": report.Recall, "background_taken": report.Taken,
 	}, time.Now())
 	if err := models.Publish(ctx, p.B, p.Store, m, data); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -37,8 +38,9 @@ marks of a page the last one counts. A crawl goes on as it is until its critic i
 
 With --ask the pages are chosen for you, at random from those that the critic takes for on topic and from the others. In a
 terminal each is asked about: y(es), n(o), s(kip), q(uit); else they are listed, and --yes and --no take the answers. From
-such marks, and no others, the share of pages on topic is estimated (forager report). In a crawl with several focus topics
-"yes" means that a page is about any of them; training then learns from the other answers only.
+such marks, and no others, the share of pages on topic is estimated (forager report), and a critic that was learned from likes is
+calibrated on them when it is trained again. The draw is stored: --yes and --no refuse other pages. In a crawl with several
+focus topics "yes" means that a page is about any of them; training then learns from the other answers only.
 
   forager critic mark chemistry --ask 20
   forager --json critic mark chemistry --ask 20 > pages.json
@@ -91,6 +93,9 @@ func (c *criticMark) ask(s *cli.Session, t *OpenedCritic) error {
 		if err != nil {
 			return err
 		}
+		if err := t.wereDrawn(s, append(yes[:len(yes):len(yes)], no...)); err != nil {
+			return err
+		}
 		return t.keep(s, yes, no, true)
 	}
 	marks, err := samples.Marks(s, t.store, t.name)
@@ -139,8 +144,8 @@ func (c *criticMark) ask(s *cli.Session, t *OpenedCritic) error {
 	return t.keep(s, append(yes, more...), append(no, less...), true)
 }
 
-// draw chooses n pages of the crawl that were not drawn before: of each verdict in proportion to its pages, but
-// a quarter at least.
+// draw chooses n pages of the crawl that were not drawn and marked before, and stores the draw: of each verdict in proportion to its
+// pages, but a quarter at least.
 func (t *OpenedCritic) draw(ctx context.Context, marks []samples.Mark, n int) ([]analytics.DrawnPage, error) {
 	before := []string{}
 	for _, m := range marks {
@@ -152,12 +157,51 @@ func (t *OpenedCritic) draw(ctx context.Context, marks []samples.Mark, n int) ([
 	if err != nil {
 		return nil, err
 	}
+	verdicts, err := t.db.Verdicts(ctx, t.crawl)
+	if err != nil {
+		return nil, err
+	}
 	off, on := shareOut(n, left[0], left[1])
-	drawn := append(allOn[:on], allOff[:off]...)
+	allOff, allOn = allOff[:off], allOn[:on]
+	d := &samples.Draw{Crawl: t.crawl, At: time.Now().UTC(), Off: samples.Stratum{URLs: urlsOf(allOff)}, On: samples.Stratum{URLs: urlsOf(allOn)}}
+	for _, v := range verdicts {
+		if v.OnTopic {
+			d.On.Pages += v.Pages
+		} else {
+			d.Off.Pages += v.Pages
+		}
+	}
+	if err := samples.AddDraw(ctx, t.store, t.name, d); err != nil {
+		return nil, err
+	}
+	drawn := append(allOn, allOff...)
 	slices.SortFunc(drawn, func(a, b analytics.DrawnPage) int { // so that the order does not show the verdicts
 		return cmp.Compare(xxhash.Sum64String(a.URL), xxhash.Sum64String(b.URL))
 	})
 	return drawn, nil
+}
+
+func urlsOf(pages []analytics.DrawnPage) []string {
+	urls := make([]string, len(pages))
+	for i, p := range pages {
+		urls[i] = p.URL
+	}
+	return urls
+}
+
+// wereDrawn is an error if one of the pages was never drawn from the crawl: an estimate would be wrong with pages that a user chose.
+func (t *OpenedCritic) wereDrawn(ctx context.Context, urls []string) error {
+	draws, err := samples.Draws(ctx, t.store, t.name)
+	if err != nil {
+		return err
+	}
+	drawn := samples.From(draws, t.crawl)
+	for _, u := range urls {
+		if !drawn[u] {
+			return cli.Usagef("page %s was not drawn from crawl %s, so it is no answer; mark it without --ask. Nothing was marked", u, t.crawl)
+		}
+	}
+	return nil
 }
 
 // shareOut divides n between two parts by their sizes, a quarter to each at least; no part gives more than it has.

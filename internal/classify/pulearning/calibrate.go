@@ -30,16 +30,8 @@ func Calibrate(ctx context.Context, positives, unlabelled []float64, prior float
 	if len(positives) == 0 || len(unlabelled) == 0 {
 		return Curve{}, errors.New("calibrate: positives and unlabelled pages are both needed")
 	}
-	// In units of the scores' standard deviation.
-	var mean, square float64
-	for _, s := range unlabelled {
-		mean += s / float64(len(unlabelled))
-	}
-	for _, s := range unlabelled {
-		square += (s - mean) * (s - mean) / float64(len(unlabelled))
-	}
 	level := Curve{Intercept: math.Log(prior / (1 - prior))}
-	unit := math.Sqrt(square)
+	mean, unit := moments(unlabelled)
 	if unit == 0 {
 		return level, nil
 	}
@@ -50,6 +42,17 @@ func Calibrate(ctx context.Context, positives, unlabelled []float64, prior float
 	}
 	slope := math.Exp(x[0]) / unit
 	return Curve{Slope: slope, Intercept: x[1] - slope*mean}, nil
+}
+
+// moments returns the mean of scores and their standard deviation.
+func moments(scores []float64) (mean, unit float64) {
+	for _, s := range scores {
+		mean += s / float64(len(scores))
+	}
+	for _, s := range scores {
+		unit += (s - mean) * (s - mean) / float64(len(scores))
+	}
+	return mean, math.Sqrt(unit)
 }
 
 // presence is the negative log likelihood, times the prior, of a slope whose logarithm is x[0], and an intercept x[1].

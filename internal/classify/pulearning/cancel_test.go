@@ -21,7 +21,7 @@ func (c *countdown) Err() error {
 
 // TestFitEndsWithItsContext: a fit checks its context at every step.
 func TestFitEndsWithItsContext(t *testing.T) {
-	rows := []Row{{[]uint32{0}, []float32{1}}, {[]uint32{1}, []float32{1}}}
+	rows := []Row{{Features: []uint32{0}, Values: []float32{1}}, {Features: []uint32{1}, Values: []float32{1}}}
 	pages := []labelled{{&rows[0], .5, true}, {&rows[1], .5, false}}
 	for left := range 5 {
 		l, err := fit(&countdown{t.Context(), left}, pages, 2, 1e-4)

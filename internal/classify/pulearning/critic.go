@@ -30,6 +30,8 @@ type Report struct {
 	Liked      int `json:"liked"`
 	Background int `json:"background"`
 	Wrong      int `json:"wrong"`
+	// Drawn is the number of those liked and wrong that were drawn at random (Document.Drawn); the probabilities are calibrated on them.
+	Drawn int `json:"drawn"`
 	// Words of the vocabulary.
 	Words int `json:"words"`
 	// Prior is the share of the background that is estimated to be on topic.
@@ -83,6 +85,11 @@ func Train(ctx context.Context, topic string, e *Examples, provenance map[string
 	r := &Report{
 		Liked: len(e.Liked), Background: len(e.Background), Wrong: len(e.Wrong), Words: len(v.words),
 		Prior: m.Prior, Most: m.Most, Brier: Brier(liked, background, m.Prior),
+	}
+	for _, d := range slices.Concat(e.Liked, e.Wrong) {
+		if d.Drawn > 0 {
+			r.Drawn++
+		}
 	}
 	r.Recall, r.Taken = aboveHalf(liked), aboveHalf(background)
 	r.For, r.Against = c.Telling(telling)

@@ -22,8 +22,12 @@
 // known to be off topic (du Plessis, Niu and Sugiyama, "Analysis of Learning from Positive and Unlabeled Data",
 // NIPS 2014).
 //
-// Pages that the user marks as off topic are negatives in every classifier. They take no part in estimating the
-// prior, as they are no random sample.
+// Pages that the user marks as off topic are negatives in every classifier. Marks of pages that the user chose take no part in
+// estimating the prior, as they are no random sample. Marks of pages that were drawn at random from judged pages do (Document.Drawn): the
+// curve and the prior are estimated together from their labels, the presence-only likelihood and the estimate of the prior
+// (calibrateDrawn). The prior is the share of the unlabelled pages, as ever. Pages that a crawl has selected are another population,
+// whose own share is higher or lower; the curve, assumed to hold for both, leads from one to the other. The upper limit of what the labels
+// say bounds the share that is discarded.
 //
 // Every fit is convex and is run to convergence by L-BFGS with one worker, the folds in parallel, so the same
 // pages give the same bits. Why this method is docs/decisions/0308.

@@ -16,13 +16,15 @@ import (
 // Document is a page as a bag of words (package text).
 type Document struct {
 	// URL is canonical where it is a URL that can be crawled.
-	URL   string
+	URL string
+	// Drawn is the weight of a page that was drawn at random from judged pages and then labelled; 0 for others.
+	Drawn float64
 	words map[string]uint32
 }
 
 // Read makes a document of plain text.
 func Read(url, page string) Document {
-	d := Document{canonical(url), make(map[string]uint32)}
+	d := Document{URL: canonical(url), words: make(map[string]uint32)}
 	var z text.Scanner
 	for z.Reset(page); z.Next(); {
 		d.words[string(z.Token())]++
@@ -149,6 +151,7 @@ func (v *vocabulary) rows(documents []Document) []Row {
 				}
 			}
 		})
+		rows[i].Drawn = d.Drawn
 	}
 	return rows
 }

@@ -111,6 +111,9 @@ func (o *Settings) learn(ctx context.Context, s *Sample) (*Model, error) {
 		return nil, err
 	}
 	share := min(m.Most, mostDiscarded)
+	if drawn := s.answers(first); len(drawn) > 0 && o.Prior == 0 {
+		share = min(share, atMost(m.Prior, drawn))
+	}
 	h, err := o.heldOut(ctx, s, func(ctx context.Context, s *Sample) (*Linear, error) { return o.discard(ctx, s, share) })
 	if err != nil {
 		return nil, err
@@ -123,6 +126,10 @@ func (o *Settings) learn(ctx context.Context, s *Sample) (*Model, error) {
 		return nil, err
 	}
 	m.Linear, m.HeldOut = *l, *h
+	if drawn := s.answers(h); len(drawn) > 0 && o.Prior == 0 {
+		m.Curve, m.Prior, err = calibrateDrawn(ctx, s.chosen(h), h.Unlabelled, drawn, m.Prior)
+		return m, err
+	}
 	m.Curve, err = Calibrate(ctx, h.Positives, h.Unlabelled, m.Prior)
 	return m, err
 }

@@ -13,6 +13,8 @@ import (
 type Row struct {
 	Features []uint32
 	Values   []float32
+	// Drawn is the weight of a page whose label was asked after it had been drawn at random from judged pages; 0 for others.
+	Drawn float64
 }
 
 // Linear is a score f(x) = Bias + Σ Weights[i]·x_i.

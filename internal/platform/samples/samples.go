@@ -50,7 +50,7 @@ type Mark struct {
 	Topic   string `json:"topic"`
 	Instead string `json:"instead,omitempty"`
 	Text    string `json:"text"`
-	// Drawn pages were not chosen by the user: they are a random sample of the crawl's.
+	// Drawn pages were not chosen by the user: they are of a Draw from the pages of Crawl.
 	Drawn bool `json:"drawn,omitempty"`
 	// Crawl that fetched the page.
 	Crawl string    `json:"crawl"`
@@ -130,14 +130,38 @@ func marksOf(critic string) string { return "marks/" + critic + "/" }
 
 // Add stores a mark.
 func Add(ctx context.Context, store Store, critic string, m Mark) error {
-	b, err := json.Marshal(m)
+	if err := add(ctx, store, marksOf(critic), m.At, m); err != nil {
+		return fmt.Errorf("keep the mark of %s: %w", m.URL, err)
+	}
+	return nil
+}
+
+// add stores a value under a new name.
+func add(ctx context.Context, store Store, prefix string, at time.Time, value any) error {
+	b, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("mark %s: %w", m.URL, err)
+		return err
 	}
 	// The time in nanoseconds has a fixed number of digits: names are in the order of time.
-	key := fmt.Sprintf("%s%019d-%s.json", marksOf(critic), m.At.UnixNano(), strings.ToLower(rand.Text()[:8]))
-	if err := store.Put(ctx, key, bytes.NewReader(b), int64(len(b))); err != nil {
-		return fmt.Errorf("keep the mark of %s: %w", m.URL, err)
+	key := fmt.Sprintf("%s%019d-%s.json", prefix, at.UnixNano(), strings.ToLower(rand.Text()[:8]))
+	return store.Put(ctx, key, bytes.NewReader(b), int64(len(b)))
+}
+
+// each calls take with what add stored, in the order of time.
+func each[T any](ctx context.Context, store Store, prefix string, take func(T)) error {
+	for o, err := range store.List(ctx, prefix) {
+		if err != nil {
+			return err
+		}
+		b, err := store.Get(ctx, o.Key)
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.Key, err)
+		}
+		var value T
+		if err := json.Unmarshal(b, &value); err != nil {
+			return fmt.Errorf("%s: %w", o.Key, err)
+		}
+		take(value)
 	}
 	return nil
 }
@@ -145,22 +169,14 @@ func Add(ctx context.Context, store Store, critic string, m Mark) error {
 // Marks returns the marks of a critic's pages, the last one of each page, by URL.
 func Marks(ctx context.Context, store Store, critic string) ([]Mark, error) {
 	last := make(map[string]Mark)
-	for o, err := range store.List(ctx, marksOf(critic)) {
-		if err != nil {
-			return nil, fmt.Errorf("marks of critic %s: %w", critic, err)
-		}
-		b, err := store.Get(ctx, o.Key)
-		if err != nil {
-			return nil, fmt.Errorf("mark %s: %w", o.Key, err)
-		}
-		var m Mark
-		if err := json.Unmarshal(b, &m); err != nil {
-			return nil, fmt.Errorf("mark %s: %w", o.Key, err)
-		}
+	err := each(ctx, store, marksOf(critic), func(m Mark) {
 		if was := last[m.URL]; was.Drawn && was.Crawl == m.Crawl {
 			m.Drawn = true // also if a later mark is not
 		}
-		last[m.URL] = m // they come in the order of time
+		last[m.URL] = m
+	})
+	if err != nil {
+		return nil, fmt.Errorf("marks of critic %s: %w", critic, err)
 	}
 	marks := make([]Mark, 0, len(last))
 	for _, m := range last {
