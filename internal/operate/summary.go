@@ -15,20 +15,22 @@ type Summary struct {
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"`
 	// Waiting names what is unreachable, if the crawl waits for it or has given it up.
-	Waiting  string            `json:"waiting,omitempty"`
-	Pages    uint64            `json:"pages"`
-	Requests uint64            `json:"requests"`
-	Queued   uint64            `json:"queued"`
-	InFlight uint64            `json:"in_flight"`
-	Harvest  float64           `json:"harvest"`
-	Loss     float64           `json:"loss"`
-	Outcomes map[string]uint64 `json:"outcomes"`
-	Refused  map[string]uint64 `json:"refused"`
-	Leaps    uint64            `json:"leaps"`
-	Trained  uint64            `json:"trained"`
-	Model    string            `json:"model,omitempty"`
-	Latency  uint32            `json:"latency_ms"`
-	Activity string            `json:"activity,omitempty"`
+	Waiting  string  `json:"waiting,omitempty"`
+	Pages    uint64  `json:"pages"`
+	Requests uint64  `json:"requests"`
+	Queued   uint64  `json:"queued"`
+	InFlight uint64  `json:"in_flight"`
+	Harvest  float64 `json:"harvest"`
+	Loss     float64 `json:"loss"`
+	// HarvestFrom is what the critic learned from that harvest and loss are by (Topics.HarvestFrom).
+	HarvestFrom string            `json:"harvest_from,omitempty" doc:"What the critic learned from that harvest and loss are by."`
+	Outcomes    map[string]uint64 `json:"outcomes"`
+	Refused     map[string]uint64 `json:"refused"`
+	Leaps       uint64            `json:"leaps"`
+	Trained     uint64            `json:"trained"`
+	Model       string            `json:"model,omitempty"`
+	Latency     uint32            `json:"latency_ms"`
+	Activity    string            `json:"activity,omitempty"`
 	// Sentence describes the state for people.
 	Sentence string `json:"sentence"`
 	// Causes are what the URLs wait for that are known and not fetched; Main is the one that hinders the crawl.
@@ -61,6 +63,30 @@ func Summarize(crawl string, st *schemas.CrawlStatus, p *Pipeline) Summary {
 	x.Causes, x.Main = causes(crawl, st, p, time.Now())
 	x.Say("")
 	return x
+}
+
+// HarvestFrom describes in a few words what the critic of a crawl learned from, as its own judgements are the harvest of the crawl; empty
+// of a crawl that only fetches and of a critic without measures.
+func (b *Topics) HarvestFrom(crawl string) string {
+	ctl, err := b.Control(crawl)
+	if err != nil || ctl.GetCritic() == "" {
+		return ""
+	}
+	m, err := b.Critic(ctl.GetCritic())
+	if err != nil {
+		return ""
+	}
+	measures := m.GetMeasures()
+	accuracy, known := measures["accuracy"]
+	switch {
+	case measures["drawn"] > 0:
+		return fmt.Sprintf("by likes and %.0f drawn pages", measures["drawn"])
+	case measures["liked"] > 0:
+		return "by likes alone, not measured"
+	case known:
+		return fmt.Sprintf("by examples, accuracy %.3f", accuracy)
+	}
+	return ""
 }
 
 // Say makes the sentence, with the rate of a crawl that runs.

@@ -190,9 +190,9 @@ func (r *LikeResult) text(w io.Writer) {
 		fmt.Fprintf(w, "follow it:           forager crawl watch %s\nteach it as it goes: forager critic retrain %s --crawl %s --use\n", r.Crawl, r.Crawl, r.Crawl)
 		return
 	}
-	fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f; its critic was trained once and %d times again\nsee it:  forager report %s\n",
-		r.Crawl, r.Ended.Reason, r.Ended.Pages, r.Ended.Harvest, r.Ended.Loss, len(r.Critics), r.Crawl)
-	crawls.PrintHarvest(w, r.Crawl, r.Ended.JudgedBy, r.Ended.OnTopic)
+	fmt.Fprintf(w, "%s has finished: %s; %d pages; its critic was trained once and %d times again\nsee it:  forager report %s\n",
+		r.Crawl, r.Ended.Reason, r.Ended.Pages, len(r.Critics), r.Crawl)
+	r.Ended.PrintHarvest(w)
 	fmt.Fprintf(w, "find more pages like these:  forager critic expand %s\n", r.Crawl)
 }
 

@@ -1,11 +1,15 @@
 package crawl
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
+	"forager/internal/platform/analytics"
+	"forager/internal/platform/pipeline"
 )
 
 type crawlStatus struct {
@@ -13,7 +17,7 @@ type crawlStatus struct {
 }
 
 func (c *crawlStatus) Run(s *cli.Session) error {
-	_, b, err := s.OpenTopics()
+	cfg, b, err := s.OpenTopics()
 	if err != nil {
 		return err
 	}
@@ -29,23 +33,51 @@ func (c *crawlStatus) Run(s *cli.Session) error {
 	stages := crawls.LookAt(s, b)
 	for _, n := range names {
 		x := crawls.Summarize(n, b.Status(n), stages)
-		x.JudgedBy = crawls.JudgedBy(b, n)
+		x.JudgedBy, x.HarvestFrom = crawls.JudgedBy(b, n), b.HarvestFrom(n)
 		list = append(list, x)
+	}
+	if err := estimate(s, cfg, b, list); err != nil {
+		fmt.Fprintf(s.Stderr, "how many pages are on topic could not be estimated: %v\n", err)
 	}
 	return s.Print(list, func(w io.Writer) {
 		if len(list) == 0 {
 			fmt.Fprintln(w, "no crawls; forager crawl start FILE makes one")
 			return
 		}
-		fmt.Fprintf(w, "%-24s %-9s %8s %8s %8s %8s %7s %7s  %s\n", "CRAWL", "STATE", "PAGES", "REQUESTS", "QUEUED", "FLIGHT", "HARVEST", "LOSS", "")
+		fmt.Fprintf(w, "%-24s %-9s %8s %8s %8s %8s %12s %7s %7s  %s\n", "CRAWL", "STATE", "PAGES", "REQUESTS", "QUEUED", "FLIGHT", "ON TOPIC", "HARVEST", "LOSS", "")
 		for _, x := range list {
-			fmt.Fprintf(w, "%-24s %-9s %8d %8d %8d %8d %7.3f %7.3f  %s\n",
-				x.Crawl, x.State, x.Pages, x.Requests, x.Queued, x.InFlight, x.Harvest, x.Loss, x.Why())
+			fmt.Fprintf(w, "%-24s %-9s %8d %8d %8d %8d %12s %7.3f %7.3f  %s\n",
+				x.Crawl, x.State, x.Pages, x.Requests, x.Queued, x.InFlight, x.OnTopic.Short(), x.Harvest, x.Loss, x.Why())
 		}
 		for _, x := range list {
 			if x.JudgedBy != "" {
 				fmt.Fprintf(w, "harvest and loss of %s are by %s\n", x.Crawl, x.JudgedBy)
+				if next := x.Next(); next != "" && x.OnTopic != nil {
+					fmt.Fprintln(w, next)
+				}
 			}
 		}
 	})
+}
+
+// estimating is the longest that a status waits for estimates.
+const estimating = 2 * time.Second
+
+// estimate fills in how many pages of the crawls are on topic, as far as that is known without their critics.
+func estimate(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, list []crawls.Summary) error {
+	ctx, cancel := context.WithTimeout(ctx, estimating)
+	defer cancel()
+	db, err := analytics.Open(cfg.ClickHouse)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	for i := range list {
+		if x := &list[i]; x.JudgedBy != "" && x.Pages > 0 {
+			if x.OnTopic, err = crawls.Estimate(ctx, b, cfg, db, x.Crawl); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -57,7 +57,7 @@ func (t *OpenedCritic) keep(s *cli.Session, yes, no []string, drawn bool) error 
 	return s.Print(r, func(w io.Writer) {
 		fmt.Fprintf(w, "%d pages are on topic, %d are not\n", r.Right, r.Wrong)
 		if drawn {
-			r.OnTopic.Text(w, t.crawl)
+			r.OnTopic.Text(w)
 		}
 		if r.Right+r.Wrong > 0 {
 			fmt.Fprintf(w, "train the critic again:  %s\n", t.retrainCommand())
@@ -135,13 +135,7 @@ func (t *OpenedCritic) Close() {
 
 // retrainCommand returns the command that trains the critic again.
 func (t *OpenedCritic) retrainCommand() string {
-	switch {
-	case t.Critic == nil:
-		return fmt.Sprintf("forager critic train EXAMPLES --name %s --marks", t.name)
-	case t.crawl == "" || operate.Ended(t.B.Status(t.crawl)):
-		return "forager critic retrain " + t.name
-	}
-	return fmt.Sprintf("forager critic retrain %s --crawl %s --use", t.name, t.crawl)
+	return crawls.RetrainCommand(t.B, t.name, t.Critic != nil, t.crawl)
 }
 
 // newMark returns a mark without a page. The topics are those of the critic or the crawl unless one is named; of several

@@ -15,6 +15,7 @@ import (
 	reportcmd "forager/cmd/forager/report"
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
+	"forager/internal/classify/pulearning"
 	"forager/internal/platform/analytics"
 	"forager/schemas"
 )
@@ -208,7 +209,14 @@ func (r *rig) askAbout(t *testing.T, crawl string, truth func(string) bool) {
 	}
 	if out := r.mustRun("report", crawl); !strings.Contains(out, "on topic: at most ") || !strings.Contains(out, "critic mark "+crawl+" --ask") {
 		t.Errorf("report: %s", out)
+	} else if strings.Index(out, "harvest ") < strings.Index(out, "on topic: ") {
+		t.Errorf("the critic's own figure comes first: %s", out)
 	}
+	if out := r.mustRun("crawl", "status", crawl); !strings.Contains(out, "<=") || !strings.Contains(out, "critic mark "+crawl+" --ask") {
+		t.Errorf("crawl status: %s", out)
+	}
+	chosen := r.file("chosen.txt", "http://nowhere.example/\n")
+	r.fails(t, cli.ExitUsage, []string{"critic", "mark", crawl, "--ask", "4", "--yes", chosen}, "was not drawn", "Nothing was marked")
 	r.fails(t, cli.ExitUsage, []string{"critic", "mark", crawl, "--ask", "4", "http://nowhere.example/"}, "--ask chooses the pages")
 	for _, n := range []int{12, 1000} {
 		var pages []analytics.DrawnPage
@@ -228,9 +236,25 @@ func (r *rig) askAbout(t *testing.T, crawl string, truth func(string) bool) {
 		if x.From != "marks" || x.Marked < 12 || !strings.Contains(out, fmt.Sprintf("%d pages that were drawn", x.Marked)) {
 			t.Errorf("asked about %d: %+v, %s", n, x, out)
 		}
+		if n == 12 {
+			r.calibrated(t, crawl, x.Marked)
+		}
 		if wide := x.High - x.Low; n == 12 && (wide < .1 || wide > .8) || n == 1000 && (wide > 1e-9 || x.Marked != x.Pages) {
 			t.Errorf("asked about %d: %+v", n, x)
 		}
+	}
+}
+
+// calibrated trains the critic again: on the drawn pages that were marked, and its prior is that of pages of the crawl and around the
+// likes, of which more than a twentieth and fewer than all are on topic.
+func (r *rig) calibrated(t *testing.T, crawl string, drawn int) {
+	t.Helper()
+	var again struct{ Report pulearning.Report }
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "critic", "retrain", crawl)), &again); err != nil {
+		t.Fatal(err)
+	}
+	if x := again.Report; x.Drawn != drawn || x.Prior < .02 || x.Prior > .9 {
+		t.Errorf("trained with %d marks of drawn pages: %+v", drawn, x)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
-	"forager/cmd/internal/crawls"
 	"forager/internal/operate"
 )
 
@@ -24,8 +23,8 @@ func printReport(w io.Writer, r *CrawlReport) {
 	for _, note := range r.Notes {
 		fmt.Fprintf(w, "(%s)\n", note)
 	}
-	fmt.Fprintf(w, "\n%d pages, %d requests, %d hosts; harvest %.3f, loss %.3f\n", r.Pages, r.Requests, r.Hosts, r.Harvest, r.Loss)
-	crawls.PrintHarvest(w, r.Crawl, r.JudgedBy, r.OnTopic)
+	fmt.Fprintf(w, "\n%d pages, %d requests, %d hosts\n", r.Pages, r.Requests, r.Hosts)
+	r.PrintHarvest(w)
 	if r.Behind > 0 {
 		fmt.Fprintf(w, "(%d records are still on their way to ClickHouse: what follows is not up to date)\n", r.Behind)
 	}

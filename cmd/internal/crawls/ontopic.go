@@ -9,6 +9,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/internal/measure/harvest"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
@@ -33,6 +34,9 @@ func JudgedBy(b *cli.Topics, crawl string) string {
 // CriticOrigin describes a critic by the measures in its announcement.
 func CriticOrigin(version string, measures map[string]float64) string {
 	if n := measures["liked"]; n > 0 {
+		if drawn := measures["drawn"]; drawn > 0 {
+			return fmt.Sprintf("critic %s, learned from %.0f pages on topic and %.0f off topic, and calibrated on %.0f of them that were drawn at random and marked", version, n, measures["wrong"], drawn)
+		}
 		origin := fmt.Sprintf("critic %s, learned from %.0f pages on topic without any counterexample but %.0f that were marked; it recognises %.0f %% of the liked pages when they are held out, "+
 			"and its false positives are not measured: harvest is its own estimate and can be far too high, above all on a site with one template", version, n, measures["wrong"], 100*measures["recall"])
 		if similar := Resemblance(mostOn(measures)); similar != "" {
@@ -72,11 +76,15 @@ type OnTopic struct {
 	// From is the basis of the estimate: "marks" of pages drawn at random, or "likes", the liked pages and the
 	// background that were held out when the critic was trained. The latter is an upper limit.
 	From string `json:"from"`
-	// Pages of the crawl, and the drawn pages that were Marked.
+	// Pages of the crawl that it is about, and the drawn pages of these that were Marked.
 	Pages  int `json:"pages"`
 	Marked int `json:"marked"`
-	// Later is the number of pages fetched after the last of them was marked.
+	// Later is the number of pages that were fetched after the last draw: it is not about these.
 	Later int `json:"later"`
+	// Calibrated is the number of drawn pages that the newest version of the critic was calibrated on.
+	Calibrated int `json:"calibrated"`
+	// Retrain is the command that trains the critic with the marks.
+	Retrain string `json:"retrain,omitempty"`
 }
 
 // Estimate estimates how many of a crawl's pages are on topic; nil if there are neither marks of drawn pages nor likes.
@@ -97,24 +105,38 @@ func Estimate(ctx context.Context, b *cli.Topics, cfg *pipeline.Config, db *anal
 	if err != nil {
 		return nil, err
 	}
+	m, err := b.Critic(ctl.GetCritic())
+	if err != nil {
+		m = nil // its announcement is gone
+	}
 	marks = slices.DeleteFunc(marks, func(m samples.Mark) bool { return !m.Drawn || m.Crawl != crawl })
 	if len(marks) == 0 {
 		return byLikes(all, func(critic string) map[string]float64 {
-			m, err := b.Critic(critic)
-			if err != nil { // an older version, whose announcement is gone
-				m, err = b.Critic(ctl.GetCritic())
-			}
+			older, err := b.Critic(critic)
 			if err != nil {
-				return nil
+				older = m
 			}
-			return m.GetMeasures()
+			return older.GetMeasures()
 		}), nil
 	}
-	return byMarks(ctx, db, crawl, marks, all)
+	draws, err := samples.Draws(ctx, store, schemas.ModelName(ctl.GetCritic()))
+	if err != nil {
+		return nil, err
+	}
+	x, err := byMarks(ctx, db, crawl, marks, samples.Population(marks, draws), all)
+	if err == nil {
+		name := schemas.ModelName(ctl.GetCritic())
+		if newest, err := b.Critic(name); err == nil {
+			x.Calibrated = int(newest.GetMeasures()["drawn"])
+		}
+		x.Retrain = RetrainCommand(b, name, m.GetMeasures()["liked"] > 0, crawl)
+	}
+	return x, err
 }
 
-// byMarks is the estimate from marks of pages drawn from both verdicts.
-func byMarks(ctx context.Context, db *analytics.DB, crawl string, marks []samples.Mark, all []analytics.Verdicts) (*OnTopic, error) {
+// byMarks is the estimate from marks of pages drawn from both verdicts. It is about the pages that the crawl had when they were drawn;
+// those it fetched later are others, often worse. Without a draw, which earlier versions did not store, it is about all.
+func byMarks(ctx context.Context, db *analytics.DB, crawl string, marks []samples.Mark, draw *samples.Draw, all []analytics.Verdicts) (*OnTopic, error) {
 	right, urls, last := make(map[string]bool), []string{}, int64(0)
 	for _, m := range marks {
 		right[m.URL] = m.Right
@@ -124,8 +146,11 @@ func byMarks(ctx context.Context, db *analytics.DB, crawl string, marks []sample
 	var strata [2]harvest.Stratum
 	for _, v := range all {
 		strata[at(v.OnTopic)].Pages += v.Pages
-		x.Pages += v.Pages
 	}
+	if draw != nil {
+		strata[0].Pages, strata[1].Pages, last = draw.Off.Pages, draw.On.Pages, draw.At.UnixMilli()
+	}
+	x.Pages = strata[0].Pages + strata[1].Pages
 	err := db.VerdictsOn(ctx, crawl, urls, func(url string, onTopic bool) {
 		s := &strata[at(onTopic)]
 		s.Drawn++
@@ -191,11 +216,25 @@ func byLikes(all []analytics.Verdicts, measures func(critic string) map[string]f
 	return x
 }
 
-// stale is the share of pages fetched after the last mark above which the marks are outdated.
+// stale is the number of pages fetched after the last draw / those before it, above which the marks are outdated.
 const stale = .1
 
-// Text prints the estimate, and how to improve it.
-func (x *OnTopic) Text(w io.Writer, crawl string) {
+// RetrainCommand returns the command that trains a critic again with what was marked; crawl may be empty.
+func RetrainCommand(b *cli.Topics, critic string, liked bool, crawl string) string {
+	switch {
+	case !liked:
+		return fmt.Sprintf("forager critic train EXAMPLES --name %s --marks", critic)
+	case crawl == "" || operate.Ended(b.Status(crawl)):
+		return "forager critic retrain " + critic
+	}
+	return fmt.Sprintf("forager critic retrain %s --crawl %s --use", critic, crawl)
+}
+
+// outdated reports whether many pages were fetched after the last draw.
+func (x *OnTopic) outdated() bool { return float64(x.Later) > stale*float64(x.Pages) }
+
+// Text prints the estimate.
+func (x *OnTopic) Text(w io.Writer) {
 	percent := func(p float64) float64 { return 100 * p }
 	switch {
 	case x == nil:
@@ -203,25 +242,52 @@ func (x *OnTopic) Text(w io.Writer, crawl string) {
 	case x.From == "marks":
 		fmt.Fprintf(w, "on topic: %.0f %% of %d pages (95 %% interval %.0f to %.0f %%), by %d pages that were drawn at random and marked\n",
 			percent(x.Share.Share), x.Pages, percent(x.Low), percent(x.High), x.Marked)
-		if float64(x.Later) > stale*float64(x.Pages) {
-			fmt.Fprintf(w, "%d of the pages were fetched later; ask about more of them\n", x.Later)
+		if x.outdated() {
+			fmt.Fprintf(w, "%d further pages were fetched since; how many of them are on topic is not known\n", x.Later)
 		}
 	default:
 		fmt.Fprintf(w, "on topic: at most %.0f %% of %d pages or so (95 %% interval %.0f to %.0f %%), by likes and background that were held out; "+
 			"a crawl visits pages that its critic mistakes, so there may be far fewer\n", percent(x.Share.Share), x.Pages, percent(x.Low), percent(x.High))
 	}
-	if x == nil || x.From != "marks" || float64(x.Later) > stale*float64(x.Pages) {
-		fmt.Fprintf(w, "a random sample tells:  forager critic mark %s --ask 20\n", crawl)
-	}
 }
 
-// PrintHarvest prints the origin of a crawl's harvest, and the estimate that is independent of its critic.
-func PrintHarvest(w io.Writer, crawl, by string, x *OnTopic) {
-	if by == "" {
+// Short is the estimate in a column: a share, or an upper limit.
+func (x *OnTopic) Short() string {
+	switch {
+	case x == nil:
+		return "-"
+	case x.From == "marks":
+		return fmt.Sprintf("%.0f%% (%.0f-%.0f)", 100*x.Share.Share, 100*x.Low, 100*x.High)
+	}
+	return fmt.Sprintf("<=%.0f%%", 100*x.Share.Share)
+}
+
+// Next returns what brings harvest and the share of pages on topic closer together; empty if they agree.
+func (x *Summary) Next() string {
+	t := x.OnTopic
+	switch {
+	case t == nil || t.From != "marks":
+		return fmt.Sprintf("a random sample tells:  forager critic mark %s --ask 20", x.Crawl)
+	case t.outdated():
+		return fmt.Sprintf("ask about the later pages, too:  forager critic mark %s --ask 20", x.Crawl)
+	case x.Harvest >= t.Low && x.Harvest <= t.High:
+		return ""
+	case t.Calibrated < t.Marked:
+		return "harvest is outside the interval; train the critic with the marks:  " + t.Retrain
+	}
+	return fmt.Sprintf("harvest is outside the interval, as part of the pages was judged before the critic was trained with the marks:  forager report %s", x.Crawl)
+}
+
+// PrintHarvest prints the estimate of pages on topic that is independent of the critic, the harvest with its origin, and the next step.
+func (x *Summary) PrintHarvest(w io.Writer) {
+	if x.JudgedBy == "" {
 		return
 	}
-	fmt.Fprintf(w, "harvest and loss are by %s\n", by)
-	x.Text(w, crawl)
+	x.OnTopic.Text(w)
+	fmt.Fprintf(w, "harvest %.3f, loss %.3f: by %s\n", x.Harvest, x.Loss, x.JudgedBy)
+	if next := x.Next(); next != "" {
+		fmt.Fprintln(w, next)
+	}
 }
 
 // Judge fills in what is known of the harvest of a crawl that has ended. Without ClickHouse that is only the critic.

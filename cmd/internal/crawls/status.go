@@ -46,8 +46,8 @@ func Watch(s *cli.Session, cfg *pipeline.Config, b *cli.Topics, crawl string) er
 	}
 	x.Judge(s, cfg, b)
 	return s.Print(x, func(w io.Writer) {
-		fmt.Fprintf(w, "%s has finished: %s; %d pages, harvest %.3f, loss %.3f\n", crawl, x.Why(), x.Pages, x.Harvest, x.Loss)
-		PrintHarvest(w, crawl, x.JudgedBy, x.OnTopic)
+		fmt.Fprintf(w, "%s has finished: %s; %d pages\n", crawl, x.Why(), x.Pages)
+		x.PrintHarvest(w)
 		fmt.Fprintf(w, "see it:  forager report %s\n", crawl)
 	})
 }
@@ -86,6 +86,9 @@ func FollowWith(s *cli.Session, b *cli.Topics, crawl string, tell func(Summary) 
 			harvest := "" // a crawl that only fetches has none
 			if ctl, err := b.Control(crawl); err == nil && ctl.GetCritic() != "" {
 				harvest = fmt.Sprintf("harvest %.3f  loss %.3f  ", x.Harvest, x.Loss)
+				if from := b.HarvestFrom(crawl); from != "" {
+					harvest += "(" + from + ")  "
+				}
 			}
 			line := fmt.Sprintf("%s  %6.0fs  %s  pages %d  %.0f/s  %squeued %d  in flight %d  loop %d ms %s",
 				crawl, now.Sub(begun).Seconds(), x.State, x.Pages, rate, harvest, x.Queued, x.InFlight, x.Latency, x.Why())

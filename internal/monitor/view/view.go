@@ -182,6 +182,7 @@ func (s *Source) Crawl(name string) (*Crawl, error) {
 		Weights: object(ctl.GetWeights()), Bad: ctl.GetBad(), Budget: Budget{ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()},
 		Started: time.UnixMilli(ctl.GetCreatedAt()).UTC(), Arms: []Arm{},
 	}
+	c.HarvestFrom = s.Topics.HarvestFrom(name)
 	c.Outcomes, c.Refused = object(c.Outcomes), object(c.Refused)
 	for _, a := range st.GetArms() {
 		c.Arms = append(c.Arms, Arm{a.GetPolicy(), a.GetChosen(), a.GetCredited(), a.GetAlpha() / max(a.GetAlpha()+a.GetBeta(), math.SmallestNonzeroFloat64)})

@@ -3,6 +3,7 @@ package samples
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -73,6 +74,23 @@ func strata(draws []Draw) map[drawn]*Stratum {
 		}
 	}
 	return of
+}
+
+// Population returns the last draw of which pages were marked; nil if there is none.
+func Population(marks []Mark, draws []Draw) (last *Draw) {
+	marked := make(map[drawn]bool)
+	for _, m := range marks {
+		if m.Drawn {
+			marked[drawn{m.Crawl, m.URL}] = true
+		}
+	}
+	for i := range draws {
+		d := &draws[i]
+		if slices.ContainsFunc(slices.Concat(d.Off.URLs, d.On.URLs), func(u string) bool { return marked[drawn{d.Crawl, u}] }) {
+			last = d
+		}
+	}
+	return last
 }
 
 // Weights returns, by URL, what each mark of a drawn page counts: in proportion to the pages of its crawl that it represents

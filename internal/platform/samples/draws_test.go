@@ -108,7 +108,17 @@ func TestWeightsOfSeveralDraws(t *testing.T) {
 		{Crawl: "other", On: Stratum{1000, []string{"e"}}},
 	}
 	drawn := func(url, crawl string) Mark { return Mark{URL: url, Crawl: crawl, Drawn: true} }
-	got := Weights([]Mark{drawn("a", "c"), drawn("b", "c"), drawn("d", "c"), drawn("e", "other")}, draws)
+	marks := []Mark{drawn("a", "c"), drawn("b", "c"), drawn("d", "c"), drawn("e", "other")}
+	if d := Population(marks[:2], draws); d != &draws[0] {
+		t.Errorf("a and b are of %+v", d)
+	}
+	if d := Population(marks[:3], draws); d != &draws[1] {
+		t.Errorf("a, b and d are of %+v", d)
+	}
+	if d := Population([]Mark{{URL: "a", Crawl: "c"}, drawn("a", "other")}, draws); d != nil {
+		t.Errorf("a page that was not drawn is of %+v", d)
+	}
+	got := Weights(marks, draws)
 	// a and d represent 15 pages each, b 10; 40/(15² + 15² + 10²) = 40/550.
 	want := map[string]float64{"a": 15 * 40. / 550, "d": 15 * 40. / 550, "b": 10 * 40. / 550, "e": 1}
 	for url, w := range want {
