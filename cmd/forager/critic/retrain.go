@@ -19,7 +19,8 @@ type criticRetrain struct {
 
 func (c *criticRetrain) Help() string {
 	return `The critic is trained on its likes and background, on what was marked (forager critic mark, forager critic expand)
-and, with --crawl, on a sample of the pages that a crawl has met. It becomes a new version; crawls go on with the
+and, with --crawl, on a sample of the pages that a crawl has met. Answers about drawn pages (forager critic mark CRAWL --ask N) also
+say how many of the background are on topic. It becomes a new version; crawls go on with the
 one they have without --use.
 
   forager critic retrain chemistry
@@ -61,6 +62,9 @@ func (c *criticRetrain) Run(s *cli.Session) error {
 	return s.Print(map[string]any{"critic": m.GetVersion(), "report": report, "used": c.Use}, func(w io.Writer) {
 		fmt.Fprintf(w, "%s: %d pages on topic, %d marked as wrong, %d of background (some %.0f %% on topic)\n",
 			m.GetVersion(), report.Liked, report.Wrong, report.Background, 100*report.Prior)
+		if report.Drawn > 0 {
+			fmt.Fprintf(w, "calibrated on %d marked pages that were drawn at random\n", report.Drawn)
+		}
 		fmt.Fprintf(w, "speaks for the topic:  %s\nspeaks against it:     %s\n", strings.Join(report.For, " "), strings.Join(report.Against, " "))
 		if similar := crawls.Resemblance(report.Most); similar != "" {
 			fmt.Fprintf(w, "warning: %s\n", similar)

@@ -121,8 +121,8 @@ func TestAnswersCorrectTheClaim(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Drawn != 30*kind {
-				t.Errorf("%d pages are drawn, want %d", r.Drawn, 30*kind)
+			if r.Drawn != 30*kind || r.Most < r.Prior || kind == 1 && r.Most > .5 {
+				t.Errorf("%d pages are drawn, want %d; the prior is %g, at most %g", r.Drawn, 30*kind, r.Prior, r.Most)
 			}
 			for i := range 100 {
 				d := Read(fmt.Sprintf("http://site.test/new/%d", i), templated(random, float64(i) < share*100))

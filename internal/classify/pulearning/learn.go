@@ -42,7 +42,7 @@ type Model struct {
 	Linear
 	Curve
 	// Prior is the share of the unlabelled pages that is on topic, and Most an estimate of it that is too high rather than too
-	// low (bestBin).
+	// low (bestBin, and not above what drawn pages leave possible).
 	Prior, Most float64
 	// HeldOut are scores of the sample's pages by models that have not seen them.
 	HeldOut Scores
@@ -100,6 +100,9 @@ func (o *Settings) learn(ctx context.Context, s *Sample) (*Model, error) {
 		if o.Prior == 0 {
 			m.Most, err = bestBin(h.Positives, h.Unlabelled)
 			m.Prior = cautious(m.Most, len(h.Positives))
+			if drawn := s.answers(h); len(drawn) > 0 {
+				m.Most = min(m.Most, atMost(m.Prior, drawn))
+			}
 		}
 		return err
 	}
@@ -111,9 +114,6 @@ func (o *Settings) learn(ctx context.Context, s *Sample) (*Model, error) {
 		return nil, err
 	}
 	share := min(m.Most, mostDiscarded)
-	if drawn := s.answers(first); len(drawn) > 0 && o.Prior == 0 {
-		share = min(share, atMost(m.Prior, drawn))
-	}
 	h, err := o.heldOut(ctx, s, func(ctx context.Context, s *Sample) (*Linear, error) { return o.discard(ctx, s, share) })
 	if err != nil {
 		return nil, err
@@ -128,6 +128,7 @@ func (o *Settings) learn(ctx context.Context, s *Sample) (*Model, error) {
 	m.Linear, m.HeldOut = *l, *h
 	if drawn := s.answers(h); len(drawn) > 0 && o.Prior == 0 {
 		m.Curve, m.Prior, err = calibrateDrawn(ctx, s.chosen(h), h.Unlabelled, drawn, m.Prior)
+		m.Most = max(m.Most, m.Prior)
 		return m, err
 	}
 	m.Curve, err = Calibrate(ctx, h.Positives, h.Unlabelled, m.Prior)
