@@ -18,30 +18,38 @@ func counted(word, count uint32) uint64 { return uint64(word)<<32 | uint64(count
 // many goroutines as there are processors, and the result is the same for any number.
 func Index(n int, read func(i int, add func(word []byte, count uint32)) error) (*Corpus, []Text, error) {
 	texts, words := make([]Text, n), make([]*vocabulary, min(n, runtime.GOMAXPROCS(0)))
-	var g errgroup.Group
-	for k := range words {
+	err := inParallel(len(words), func(k int) (err error) {
 		words[k] = newVocabulary()
-		g.Go(func() error {
-			for i := k; i < n; i += len(words) {
-				var err error
-				if texts[i], err = words[k].text(i, read); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+		for i := k; i < n && err == nil; i += len(words) {
+			texts[i], err = words[k].text(i, read)
+		}
+		return err
+	})
+	if err != nil {
 		return nil, nil, err
 	}
 	c, final, err := merge(n, words...)
-	for i, t := range texts {
-		for j, w := range t {
-			t[j] = counted(final[i%len(words)][w>>32], uint32(w))
-		}
-		slices.Sort(t)
+	if err != nil {
+		return nil, nil, err
 	}
-	return c, texts, err
+	return c, texts, inParallel(len(words), func(k int) error {
+		for i := k; i < n; i += len(words) {
+			for j, w := range texts[i] {
+				texts[i][j] = counted(final[k][w>>32], uint32(w))
+			}
+			slices.Sort(texts[i])
+		}
+		return nil
+	})
+}
+
+// inParallel calls do(0) … do(n−1) at once.
+func inParallel(n int, do func(k int) error) error {
+	var g errgroup.Group
+	for k := range n {
+		g.Go(func() error { return do(k) })
+	}
+	return g.Wait()
 }
 
 // text counts document i.

@@ -4,8 +4,10 @@ import "math"
 
 // Neighbours is an index of texts of one corpus, to compare many others with all of them. It is safe for concurrent use.
 type Neighbours struct {
-	number   int                  // of texts
-	postings map[uint32][]posting // by word, in the order of the texts
+	number int // of texts
+	// postings of word w, in the order of the texts, are those from ends[w−1] to ends[w].
+	ends     []uint32
+	postings []posting
 }
 
 type posting struct {
@@ -15,20 +17,49 @@ type posting struct {
 
 // NewNeighbours indexes texts.
 func NewNeighbours(texts []Vector) *Neighbours {
-	n := &Neighbours{len(texts), make(map[uint32][]posting)}
+	n := &Neighbours{number: len(texts)}
+	var words, all int
+	for _, t := range texts {
+		if last := len(t.words) - 1; last >= 0 {
+			words, all = max(words, int(t.words[last])+1), all+len(t.words)
+		}
+	}
+	n.ends, n.postings = make([]uint32, words), make([]posting, all)
+	for _, t := range texts {
+		for _, w := range t.words {
+			n.ends[w]++
+		}
+	}
+	next := uint32(0)
+	for w, have := range n.ends { // where those of each word begin, until they are filled in
+		n.ends[w], next = next, next+have
+	}
 	for k, t := range texts {
 		for i, w := range t.words {
-			n.postings[w] = append(n.postings[w], posting{uint32(k), t.weights[i]})
+			n.postings[n.ends[w]] = posting{uint32(k), t.weights[i]}
+			n.ends[w]++
 		}
 	}
 	return n
+}
+
+// of returns the postings of a word.
+func (n *Neighbours) of(word uint32) []posting {
+	if int(word) >= len(n.ends) {
+		return nil
+	}
+	var from uint32
+	if word > 0 {
+		from = n.ends[word-1]
+	}
+	return n.postings[from:n.ends[word]]
 }
 
 // Likest returns the same number as the function Likest for these texts: each sum has the same terms in the same order.
 func (n *Neighbours) Likest(a Vector) float64 {
 	sums := make([]float64, n.number)
 	for i, w := range a.words {
-		for _, p := range n.postings[w] {
+		for _, p := range n.of(w) {
 			sums[p.text] += a.weights[i] * p.weight
 		}
 	}

@@ -1,11 +1,13 @@
 package tfidf
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"iter"
-	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Document is a text as words with their counts; words are distinct.
@@ -60,30 +62,51 @@ func merge(n int, all ...*vocabulary) (*Corpus, [][]uint32, error) {
 	if n == 0 {
 		return nil, nil, errors.New("a corpus wants documents; there are none")
 	}
-	c := &Corpus{index: all[0].number}
-	if len(all) > 1 {
-		c.index = make(map[string]uint32)
-		for _, v := range all {
-			maps.Copy(c.index, v.number)
-		}
-	}
-	words := slices.Sorted(maps.Keys(c.index))
-	having, final := make([]int, len(words)), make([][]uint32, len(all))
+	var words []numbered
+	final := make([][]uint32, len(all))
 	for k, v := range all {
 		final[k] = make([]uint32, len(v.having))
-		for i, w := range words {
-			if old, ok := v.number[w]; ok {
-				final[k][old] = uint32(i)
-				having[i] += v.having[old]
-			}
+		for w, old := range v.number {
+			words = append(words, numbered{prefix(w), w, uint32(k), old})
 		}
 	}
-	c.weight = make([]float64, len(words))
+	slices.SortFunc(words, func(a, b numbered) int {
+		if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
+			return c
+		}
+		return strings.Compare(a.word, b.word)
+	})
+	c := &Corpus{index: all[0].number}
+	var having []int
 	for i, w := range words {
-		c.index[w] = uint32(i)
-		c.weight[i] = math.Log(float64(n) / float64(having[i]))
+		if i == 0 || w.word != words[i-1].word {
+			c.index[w.word] = uint32(len(having))
+			having = append(having, 0)
+		}
+		at := len(having) - 1
+		having[at] += all[w.by].having[w.old]
+		final[w.by][w.old] = uint32(at)
+	}
+	c.weight = make([]float64, len(having))
+	for i, f := range having {
+		c.weight[i] = math.Log(float64(n) / float64(f))
 	}
 	return c, final, nil
+}
+
+// numbered is a word of a vocabulary.
+type numbered struct {
+	prefix uint64
+	word   string
+	// by is its vocabulary, old its number there.
+	by, old uint32
+}
+
+// prefix returns the first bytes of a word as a number in the same order: most words are compared without a look at the strings.
+func prefix(word string) uint64 {
+	var b [8]byte
+	copy(b[:], word)
+	return binary.BigEndian.Uint64(b[:])
 }
 
 // Vector is a text of a corpus, of length 1 or 0.
