@@ -20,6 +20,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"forager/internal/lab/storedpage"
 	"forager/internal/lab/taskfile"
 	"forager/internal/page/dom"
 	"forager/internal/page/text"
@@ -135,8 +136,8 @@ func encyclopedia(t testing.TB, all []*article) *Web {
 		return []byte(b.String())
 	}
 	web := &Web{pages: make(map[string]*page), labels: make(map[string]string), unescaped: make(map[string]*page)}
-	made, bodies, errs := make([]*page, len(all)), make([]*encoded, len(all)), make([]error, len(all))
-	terms := new(dictionary)
+	made, bodies, errs := make([]*page, len(all)), make([]*storedpage.Encoded, len(all)), make([]error, len(all))
+	terms := new(storedpage.Terms)
 	each(len(all), func(i int) {
 		stored := &webarchive.Page{URL: all[i].URL, Status: 200, Header: warc.Header{{Name: "Content-Type", Value: "text/html; charset=utf-8"}}, Body: body(all[i])}
 		made[i], bodies[i], errs[i] = newPage(stored, dom.Settings{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT})
@@ -149,8 +150,8 @@ func encyclopedia(t testing.TB, all []*article) *Web {
 		if xxhash.Sum64String("half "+a.URL)%2 == 0 {
 			half = "/crawl"
 		}
-		body := bodies[i].body(terms.put(new(modelfile.Encoder), bodies[i].terms))
-		made[i].stored = section{bytes.NewReader(body), terms, 0, len(body)}
+		body := terms.Put(new(modelfile.Encoder), bodies[i])
+		made[i].stored = storedpage.Section{File: bytes.NewReader(body), Terms: terms, Size: len(body)}
 		web.pages[a.URL], web.labels[a.URL] = made[i], a.subject()+half
 	}
 	return web

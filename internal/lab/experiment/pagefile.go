@@ -19,6 +19,7 @@ import (
 	"slices"
 	"time"
 
+	"forager/internal/lab/storedpage"
 	"forager/internal/page/dom"
 	"forager/internal/platform/modelfile"
 	"forager/internal/platform/progress"
@@ -198,11 +199,11 @@ func parseAside(ctx context.Context, path string, by Parsing) (*pageFile, error)
 //
 // The file: magic, key (SHA-256 of all that it depends on), then pages and strays as records, each a byte (recordPage,
 // recordStray), its length and its bytes; at the end recordEnd and the SHA-256 of all before it. A page's new terms are in its record,
-// so that the records in their order make the dictionary.
+// so that the records in their order have the terms of the web.
 type pageFile struct {
 	pages  []*page
 	strays map[string]*page
-	terms  *dictionary
+	terms  *storedpage.Terms
 }
 
 // Kinds of records of a page file.
@@ -222,7 +223,7 @@ type pageWriter struct {
 }
 
 func newPageWriter(f *os.File, key [sha256.Size]byte) *pageWriter {
-	w := &pageWriter{file: f, sum: sha256.New(), made: &pageFile{strays: make(map[string]*page), terms: new(dictionary)}}
+	w := &pageWriter{file: f, sum: sha256.New(), made: &pageFile{strays: make(map[string]*page), terms: new(storedpage.Terms)}}
 	w.out = bufio.NewWriterSize(io.MultiWriter(f, w.sum), 1<<20)
 	w.write([]byte(pageFileMagic))
 	w.write(key[:])
@@ -251,7 +252,7 @@ func (w *pageWriter) parse(ctx context.Context, path string, by Parsing) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		pages, bodies, errs := make([]*page, len(urls)), make([]*encoded, len(urls)), make([]error, len(urls))
+		pages, bodies, errs := make([]*page, len(urls)), make([]*storedpage.Encoded, len(urls)), make([]error, len(urls))
 		each(len(urls), func(i int) {
 			stored, _, err := archive.Lookup(urls[i])
 			if err == nil {
@@ -283,23 +284,23 @@ func (w *pageWriter) parse(ctx context.Context, path string, by Parsing) error {
 }
 
 // add writes a page with its parsed form, nil if it has none.
-func (w *pageWriter) add(kind byte, p *page, parsed *encoded) {
+func (w *pageWriter) add(kind byte, p *page, parsed *storedpage.Encoded) {
 	head := p.encode(parsed != nil)
 	var body []byte
 	if parsed != nil {
-		body = parsed.body(w.made.terms.put(head, parsed.terms))
+		body = w.made.terms.Put(head, parsed)
 	}
 	w.write([]byte{kind})
 	w.write(binary.AppendUvarint(nil, uint64(len(head.Bytes())+len(body))))
 	w.write(head.Bytes())
 	if parsed != nil {
-		p.stored = section{w.file, w.made.terms, w.at, len(body)}
+		p.stored = storedpage.Section{File: w.file, Terms: w.made.terms, At: w.at, Size: len(body)}
 	}
 	w.write(body)
 }
 
 func (w *pageWriter) end() error {
-	w.made.terms.number = nil
+	w.made.terms.Complete()
 	w.write([]byte{recordEnd})
 	if err := w.out.Flush(); err != nil {
 		return err
@@ -326,7 +327,7 @@ func (p *page) encode(parsed bool) *modelfile.Encoder {
 }
 
 // decodePage reads a record of a page file, whose new terms it adds; file contains the last bytes of it up to the offset end.
-func decodePage(b []byte, file io.ReaderAt, end int64, terms *dictionary) (*page, error) {
+func decodePage(b []byte, file io.ReaderAt, end int64, terms *storedpage.Terms) (*page, error) {
 	d := modelfile.NewDecoder(b)
 	p := &page{
 		url: d.String("URL"), outcome: schemas.Outcome(d.Uint("outcome", 1<<16)), status: int(d.Uint("status", 1<<16)),
@@ -338,9 +339,9 @@ func decodePage(b []byte, file io.ReaderAt, end int64, terms *dictionary) (*page
 	case has == 0:
 		return p, d.End()
 	}
-	terms.take(d)
+	terms.Take(d)
 	n := len(d.Rest())
-	p.stored = section{file, terms, end - int64(n), n}
+	p.stored = storedpage.Section{File: file, Terms: terms, At: end - int64(n), Size: n}
 	return p, d.Err()
 }
 
@@ -369,7 +370,7 @@ func readPageFile(f io.ReaderAt, key [sha256.Size]byte) (*pageFile, error) {
 	case !bytes.Equal(head, append([]byte(pageFileMagic), key[:]...)):
 		return nil, errStale
 	}
-	p := &pageFile{strays: make(map[string]*page), terms: new(dictionary)}
+	p := &pageFile{strays: make(map[string]*page), terms: new(storedpage.Terms)}
 	for {
 		kind, x, err := in.record(f, p.terms)
 		switch {
@@ -420,7 +421,7 @@ func (r *pageReader) next(n uint64) ([]byte, error) {
 }
 
 // record reads a record; recordEnd has no page.
-func (r *pageReader) record(f io.ReaderAt, terms *dictionary) (kind byte, p *page, err error) {
+func (r *pageReader) record(f io.ReaderAt, terms *storedpage.Terms) (kind byte, p *page, err error) {
 	if kind, err = r.ReadByte(); err != nil {
 		return 0, nil, fmt.Errorf("it ends early: %w", err)
 	}

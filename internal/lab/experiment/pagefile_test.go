@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/lab/storedpage"
 	"forager/internal/platform/progress"
 	"forager/schemas"
 )
@@ -114,24 +114,6 @@ func TestTheCacheHasTheSameWeb(t *testing.T) {
 	}
 }
 
-// TestPagesShareTheirTerms: a term that two pages have is in memory once, also if the web was parsed by this process.
-func TestPagesShareTheirTerms(t *testing.T) {
-	c := newCached(t)
-	for range 2 {
-		w, err := c.Load(t.Context(), c.web, Parsing{Leaves: schemas.LeafMode_LEAF_MODE_COMPACT})
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := func(url string) *byte {
-			terms := w.pages[url].text().GetTerms()
-			return unsafe.StringData(terms[slices.Index(terms, "b")])
-		}
-		if a, b := at("http://one.example/a"), at("http://one.example/b"); a != b || w.pages["http://one.example/a"].stored.terms.number != nil {
-			t.Errorf("from the cache %v: b is at %p and %p, or numbers of terms are kept", c.said.Cached, a, b)
-		}
-	}
-}
-
 func TestADamagedCacheIsMadeAgain(t *testing.T) {
 	c := newCached(t)
 	whole, err := os.ReadFile(c.load().file())
@@ -187,7 +169,7 @@ func FuzzPageFile(f *testing.F) {
 		f.Fatal(err)
 	}
 	defer file.Close()
-	body, err := encode(&schemas.Page{Url: "u", Terms: []string{"a", "", "b"}})
+	body, err := storedpage.Encode(&schemas.Page{Url: "u", Terms: []string{"a", "", "b"}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"forager/internal/classify/critic"
 	"forager/internal/classify/examples"
+	"forager/internal/lab/storedpage"
 	"forager/internal/lab/taskfile"
 	"forager/internal/page/dom"
 	"forager/internal/web/httpresponse"
@@ -56,13 +57,13 @@ type page struct {
 	detail   string
 	size     int // of the body, bytes
 	// stored is the parsed page if outcome is DELIVERED; also of plain text, which can train a critic.
-	stored section
+	stored storedpage.Section
 	// recent is the parsed page while it is in use: it is read for its judgement, its links and their texts in turn.
 	recent atomic.Pointer[weak.Pointer[schemas.Page]]
 }
 
 // hasText reports whether there is a parsed page.
-func (p *page) hasText() bool { return p.stored.file != nil }
+func (p *page) hasText() bool { return p.stored.File != nil }
 
 // parsed returns the parsed page, which must not be changed; nil if there is none.
 func (p *page) parsed() (*schemas.Page, error) {
@@ -74,7 +75,7 @@ func (p *page) parsed() (*schemas.Page, error) {
 			return parsed, nil
 		}
 	}
-	parsed, err := p.stored.page()
+	parsed, err := p.stored.Page()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.url, err)
 	}
@@ -177,7 +178,7 @@ func each(n int, f func(i int)) {
 }
 
 // newPage converts a stored response as fetch and parse-dom would; the parsed page is encoded, nil if there is none.
-func newPage(stored *webarchive.Page, settings dom.Settings) (*page, *encoded, error) {
+func newPage(stored *webarchive.Page, settings dom.Settings) (*page, *storedpage.Encoded, error) {
 	p := &page{url: stored.URL, status: stored.Status, size: len(stored.Body)}
 	u, err := weburl.Parse(stored.URL)
 	if err != nil {
@@ -196,7 +197,7 @@ func newPage(stored *webarchive.Page, settings dom.Settings) (*page, *encoded, e
 	if parsed == nil || err != nil {
 		return p, nil, err
 	}
-	body, err := encode(parsed)
+	body, err := storedpage.Encode(parsed)
 	return p, body, err
 }
 
@@ -208,7 +209,7 @@ func parseText(body []byte, kind, at string) (*schemas.Page, error) {
 // stray is a page without a URL, and its parsed form encoded.
 type stray struct {
 	page *page
-	body *encoded
+	body *storedpage.Encoded
 }
 
 // readStrays reads the pages whose target URI is no URL ("ftp_//host/path"). No link leads to them, but they may train
@@ -239,7 +240,7 @@ func readStrays(path string) (map[string]stray, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, err := encode(parsed)
+		text, err := storedpage.Encode(parsed)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,7 @@
+// Package storedpage is the form in which the parsed pages of a web are kept in a file. Stored pages have the numbers of their terms, and
+// what is decoded of them shares the terms: looking the terms of each page up took as long as judging it.
+//
+//	parsed page → Encode → Terms.Put → bytes in a file → Section.Page → parsed page
+//
+// The Terms of a web are read again from what Put has written, in the same order (Terms.Take).
+package storedpage

@@ -1,0 +1,119 @@
+package storedpage
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"forager/internal/platform/modelfile"
+	"forager/schemas"
+)
+
+// Terms are the distinct terms of the pages of a web, in the order in which they came. The zero value is empty. Terms are safe for
+// concurrent use while none are added.
+type Terms struct {
+	text   strings.Builder // one term behind the other
+	ends   []uint64        // of each in text
+	number map[string]uint64
+}
+
+// Encoded is a page that was encoded without its terms, and its terms.
+type Encoded struct {
+	terms []string
+	rest  []byte
+}
+
+// Encode encodes a page, which it changes. It may be called concurrently.
+func Encode(p *schemas.Page) (*Encoded, error) {
+	e := &Encoded{terms: p.Terms}
+	p.Terms = nil
+	var err error
+	e.rest, err = proto.Marshal(p)
+	return e, err
+}
+
+func (t *Terms) add(term string) {
+	t.text.WriteString(term)
+	t.ends = append(t.ends, uint64(t.text.Len()))
+}
+
+func (t *Terms) term(n uint64) string {
+	var from uint64
+	if n > 0 {
+		from = t.ends[n-1]
+	}
+	return t.text.String()[from:t.ends[n]]
+}
+
+// Put adds the terms of a page that are new, which it writes to head, and returns the bytes of the page, those of a Section.
+func (t *Terms) Put(head *modelfile.Encoder, page *Encoded) []byte {
+	if t.number == nil {
+		t.number = make(map[string]uint64)
+	}
+	known := len(t.ends)
+	var body modelfile.Encoder
+	body.Uint(uint64(len(page.terms)))
+	for _, term := range page.terms {
+		n, ok := t.number[term]
+		if !ok {
+			n = uint64(len(t.ends))
+			t.add(term)
+			t.number[t.term(n)] = n
+		}
+		body.Uint(n)
+	}
+	head.Uint(uint64(len(t.ends) - known))
+	for n := known; n < len(t.ends); n++ {
+		head.String(t.term(uint64(n)))
+	}
+	return append(body.Bytes(), page.rest...)
+}
+
+// Complete drops what only Put needs.
+func (t *Terms) Complete() { t.number = nil }
+
+// Take adds the new terms that Put wrote; the Decoder has the error.
+func (t *Terms) Take(head *modelfile.Decoder) {
+	for range head.Len("new terms", 1) {
+		t.add(head.String("new term"))
+	}
+}
+
+// Section is a page in a file.
+type Section struct {
+	File  io.ReaderAt
+	Terms *Terms
+	// At is the offset, Size the number of bytes.
+	At   int64
+	Size int
+}
+
+// Page decodes the page. The error is that of the file, or damage.
+func (s Section) Page() (*schemas.Page, error) {
+	b := make([]byte, s.Size)
+	if _, err := s.File.ReadAt(b, s.At); err != nil {
+		return nil, fmt.Errorf("read a parsed page: %w", err)
+	}
+	d := modelfile.NewDecoder(b)
+	terms := make([]string, d.Len("terms", 1))
+	for i := range terms {
+		n := d.Uint("term", 1<<32)
+		if n >= uint64(len(s.Terms.ends)) {
+			d.Fail("term %d of %d", n, len(s.Terms.ends))
+			break
+		}
+		terms[i] = s.Terms.term(n)
+	}
+	p := new(schemas.Page)
+	err := d.Err()
+	if err == nil {
+		err = proto.Unmarshal(d.Rest(), p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read a parsed page: %w", err)
+	}
+	p.Terms = append(terms, p.Terms...)
+	return p, nil
+}
