@@ -7,7 +7,7 @@ type writer struct {
 	b     []byte
 	page  *page
 	voice voice
-	// beside is the voice of words next to links, which are more topical than those of texts.
+	// neighbour is the voice of words next to links, which are more topical than those of texts.
 	neighbour voice
 	// template of the host, and the vocabulary of its navigation.
 	template int

@@ -172,7 +172,7 @@ func (ap *applier) complete(id schemas.ID, f *flight, rec *schemas.LinkFound, no
 	if err := proto.Unmarshal(rec.GetRequest(), &request); err != nil {
 		return nil, fmt.Errorf("the request in it: %w", err)
 	}
-	tellShadows(&request, rec, settled)
+	copyShadows(&request, rec, settled)
 	if consequence.Page {
 		settled = append(settled, ap.ledger.boundaries(request.GetModels())...)
 	}

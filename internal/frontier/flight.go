@@ -116,7 +116,7 @@ func (fs *flights) complete(id schemas.ID, f *flight, uncounted bool) (*state.En
 		return nil, err
 	}
 	if f.request != nil {
-		return fs.landUnplaced(id, f.request)
+		return fs.placeRecovered(id, f.request)
 	}
 	e, err := fs.state.Entry(f.ordinal)
 	if err != nil || e.State != state.InFlight || e.Attempt != f.attempt {

@@ -149,10 +149,10 @@ func (fs *flights) takenOver(id schemas.ID, url string) {
 	}
 }
 
-// landUnplaced finds the entry for a verdict on a recovered request that no entry took over:
+// placeRecovered finds the entry for a verdict on a recovered request that no entry took over:
 // what led to the request did not happen again (for instance because the scope has changed). The
 // request was made and its verdict counts, so the URL enters the frontier by it.
-func (fs *flights) landUnplaced(id schemas.ID, r *schemas.FetchRequest) (*state.Entry, error) {
+func (fs *flights) placeRecovered(id schemas.ID, r *schemas.FetchRequest) (*state.Entry, error) {
 	fs.takenOver(id, r.GetUrl())
 	e, err := fs.state.Seen(r.GetUrl())
 	if err != nil {

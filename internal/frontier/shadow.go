@@ -35,8 +35,8 @@ func newShadows(ctl *schemas.CrawlControl, policies []*policy.Policy) (shadows [
 	return shadows, nil
 }
 
-// tellShadows copies the places under shadows from a request to the leaps that the verdict on it settles.
-func tellShadows(request *schemas.FetchRequest, rec *schemas.LinkFound, settled []*schemas.LeapSettled) {
+// copyShadows copies the places under shadows from a request to the leaps that the verdict on it settles.
+func copyShadows(request *schemas.FetchRequest, rec *schemas.LinkFound, settled []*schemas.LeapSettled) {
 	for _, leap := range settled {
 		if bytes.Equal(leap.GetRequest(), rec.GetId()) {
 			leap.Shadows = request.GetShadows()

@@ -11,11 +11,11 @@ import (
 func watchDisk(cfg *pipeline.Config, log *slog.Logger) *disk.Watch {
 	return disk.NewWatch(
 		func() []string { return disk.Folders(cfg.Data) }, uint64(cfg.Disk.PauseBelow), disk.Free,
-		func(s disk.State, err error) { tell(log, s, err) })
+		func(s disk.State, err error) { logDisk(log, s, err) })
 }
 
-// tell logs a change of a disk's state.
-func tell(log *slog.Logger, s disk.State, err error) {
+// logDisk logs a change of a disk's state.
+func logDisk(log *slog.Logger, s disk.State, err error) {
 	about := log.With("dir", s.Dir, "free", s.Free, "needed", s.Need)
 	switch {
 	case err != nil:

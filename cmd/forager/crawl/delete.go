@@ -60,7 +60,7 @@ func (c *crawlDelete) Run(s *cli.Session) error {
 		return err
 	}
 	defer b.Close()
-	if err := c.tell(s, b); err != nil {
+	if err := c.markDeleted(s, b); err != nil {
 		return cli.Leaving(err, "crawl %q may be marked as deleted already: call forager crawl delete %s again", c.Crawl, c.Crawl)
 	}
 	d, err := erase(s, cfg, b, c.Crawl)
@@ -83,8 +83,8 @@ func (c *crawlDelete) Run(s *cli.Session) error {
 	})
 }
 
-// tell marks the crawl as deleted and waits until no stage works on it.
-func (c *crawlDelete) tell(s *cli.Session, b *cli.Topics) error {
+// markDeleted marks the crawl as deleted and waits until no stage works on it.
+func (c *crawlDelete) markDeleted(s *cli.Session, b *cli.Topics) error {
 	ctl, _ := b.Newest(c.Crawl)
 	if !operate.Deleted(ctl) {
 		ctl, err := b.Control(c.Crawl)

@@ -90,7 +90,7 @@ func (c *criticEvaluate) Run(s *cli.Session) error {
 	}
 	return s.Print(report, func(w io.Writer) {
 		printSummary(w, set.sum)
-		tellEvaluation(w, report)
+		printEvaluation(w, report)
 		for _, x := range trainingWarnings(best.report, best.Settings) {
 			fmt.Fprintf(w, "warning: %s\n", x)
 		}
@@ -185,8 +185,8 @@ func wholePoint(r *evaluate.Report) evaluate.CurvePoint {
 	return evaluate.CurvePoint{Pages: r.Pages, Raw: brief(r.Raw), Tempered: brief(r.Tempered), Calibrated: brief(r.Calibrated)}
 }
 
-// tellEvaluation writes a report as text.
-func tellEvaluation(w io.Writer, r *evaluate.Report) {
+// printEvaluation writes a report as text.
+func printEvaluation(w io.Writer, r *evaluate.Report) {
 	fmt.Fprintf(w, "%d pages of %d classes, each judged by a critic that has not seen it\n", r.Pages, len(r.Classes))
 	for _, p := range r.How {
 		fmt.Fprintf(w, "  %-12s %s\n", p.Name, p.Value)
@@ -196,7 +196,7 @@ func tellEvaluation(w io.Writer, r *evaluate.Report) {
 		k := r.Kind(kind)
 		fmt.Fprintf(w, "%-12s %9.3f %9.3f %9.3f %12.3f\n", kind, k.Accuracy, k.LogLoss, k.Brier, k.ECE)
 	}
-	tellReliability(w, r)
+	printReliability(w, r)
 	if len(r.Learning) > 1 {
 		fmt.Fprintf(w, "\n%-12s %9s %9s %12s  (calibrated)\n", "EXAMPLES", "ACCURACY", "LOG LOSS", "CALIBRATION")
 		for _, l := range r.Learning {
@@ -219,11 +219,11 @@ func tellEvaluation(w io.Writer, r *evaluate.Report) {
 			fmt.Fprintf(w, "%-40s %-40s %6d %5.1f%%\n", x.Of, x.As, x.Pages, 100*x.Share)
 		}
 	}
-	tellRelevance(w, r)
+	printRelevance(w, r)
 }
 
-// tellReliability writes the reliability diagram of the calibrated posteriors.
-func tellReliability(w io.Writer, r *evaluate.Report) {
+// printReliability writes the reliability diagram of the calibrated posteriors.
+func printReliability(w io.Writer, r *evaluate.Report) {
 	const width = 40
 	fmt.Fprintf(w, "\nreliability (calibrated): of pages whose best class has the probability on the left, # is how often it is right, | the probability\n")
 	for _, b := range r.Calibrated.Reliability {
@@ -236,8 +236,8 @@ func tellReliability(w io.Writer, r *evaluate.Report) {
 	}
 }
 
-// tellRelevance writes the histogram of Fig. 5 over all topics: each page once for each topic.
-func tellRelevance(w io.Writer, r *evaluate.Report) {
+// printRelevance writes the histogram of Fig. 5 over all topics: each page once for each topic.
+func printRelevance(w io.Writer, r *evaluate.Report) {
 	var on, off, raw [evaluate.Tenths]int
 	for k := range r.Relevance {
 		for i := range evaluate.Tenths {

@@ -220,8 +220,8 @@ func (x *Explanation) print(w io.Writer, most int) {
 	}
 	if len(x.Terms) > 0 {
 		fmt.Fprintf(w, "log-odds     %+.2f nats against all other classes, %+.2f without any word; the strongest of them is %s\n", x.LogOdds, x.Prior, x.Rival)
-		x.tellTerms(w, "SPEAKS FOR IT", most, func(t critic.Term) bool { return t.Focus > 0 })
-		x.tellTerms(w, "SPEAKS AGAINST IT", most, func(t critic.Term) bool { return t.Focus < 0 })
+		x.printTerms(w, "SPEAKS FOR IT", most, func(t critic.Term) bool { return t.Focus > 0 })
+		x.printTerms(w, "SPEAKS AGAINST IT", most, func(t critic.Term) bool { return t.Focus < 0 })
 	}
 	for _, d := range x.Nodes {
 		fmt.Fprintf(w, "\nat /%s\n", d.Node)
@@ -235,7 +235,7 @@ func (x *Explanation) print(w io.Writer, most int) {
 	}
 }
 
-func (x *Explanation) tellTerms(w io.Writer, title string, most int, of func(critic.Term) bool) {
+func (x *Explanation) printTerms(w io.Writer, title string, most int, of func(critic.Term) bool) {
 	fmt.Fprintf(w, "\n%-32s %6s %9s %9s\n", title, "COUNT", "LOG-ODDS", "v. RIVAL")
 	for _, t := range x.Terms {
 		if most == 0 {

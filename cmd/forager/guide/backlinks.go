@@ -90,8 +90,8 @@ func (c *Backlinks) Run(s *cli.Session) error {
 	return s.Print(&out, func(w io.Writer) {
 		if out.Edges != nil {
 			fmt.Fprintf(w, "parents of %d pages, from %d edges\n", out.Targets, out.Edges.Lines-out.Edges.Broken)
-			tellBroken(w, "edges", out.Edges)
-			tellBroken(w, "vertices", out.Vertices)
+			printBroken(w, "edges", out.Edges)
+			printBroken(w, "vertices", out.Vertices)
 			if out.Nameless > 0 {
 				fmt.Fprintf(w, "%d vertices have no name in %s; their links were left out\n", out.Nameless, c.Vertices)
 			}

@@ -345,9 +345,9 @@ func (g *GraphShown) print(w io.Writer) {
 		fmt.Fprintf(w, "; of %d layers around single targets a sample was taken", g.Sampled)
 	}
 	fmt.Fprintln(w)
-	tellUnknown(w, g.Unknown)
-	tellBroken(w, "edges", g.Edges)
-	tellBroken(w, "vertices", g.Vertices)
+	printUnknown(w, g.Unknown)
+	printBroken(w, "edges", g.Edges)
+	printBroken(w, "vertices", g.Vertices)
 	fmt.Fprintf(w, "%5s %7s %7s %9s\n", "LAYER", "PAGES", "WAYS", "WITH TEXT")
 	for _, l := range g.Layers {
 		fmt.Fprintf(w, "%5d %7d %7d %9d\n", l.Layer, l.Pages, l.Ways, l.Text)
@@ -361,13 +361,13 @@ func (g *GraphShown) print(w io.Writer) {
 	}
 }
 
-func tellUnknown(w io.Writer, urls []string) {
+func printUnknown(w io.Writer, urls []string) {
 	if len(urls) > 0 {
 		fmt.Fprintf(w, "%d targets are not there, such as %s\n", len(urls), urls[0])
 	}
 }
 
-func tellBroken(w io.Writer, what string, c *edgefile.Counts) {
+func printBroken(w io.Writer, what string, c *edgefile.Counts) {
 	if c == nil || c.Broken == 0 {
 		return
 	}

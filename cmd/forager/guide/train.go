@@ -175,7 +175,7 @@ func (g *Trained) print(w io.Writer) {
 		fmt.Fprintf(w, " %d", n)
 	}
 	fmt.Fprintln(w)
-	tellUnknown(w, g.Unknown)
+	printUnknown(w, g.Unknown)
 	if g.Textless > 0 {
 		fmt.Fprintf(w, "%d pages of the graph are known by their links only and were left out\n", g.Textless)
 	}

@@ -147,7 +147,7 @@ type collected struct {
 
 // collect adds the links of up to n more entries while meanwhile runs; the batch is full once there are enough.
 func (rs *Rescorer) collect(b *batch, n uint64, meanwhile func() error) error {
-	last, ranking := min(b.end+min(n, uint64(max(1, rs.roomIn(b)))), rs.state.Counters.Entries), rs.state.Counters.Unranked > 0
+	last, ranking := min(b.end+min(n, uint64(max(1, rs.linksLeft(b)))), rs.state.Counters.Entries), rs.state.Counters.Unranked > 0
 	parts := make([]collected, (last-b.end+collectPart-1)/collectPart)
 	err := rs.workers.alongside(len(parts), func(a *Worker, i int) error {
 		from := b.end + uint64(i)*collectPart
@@ -166,12 +166,12 @@ func (rs *Rescorer) collect(b *batch, n uint64, meanwhile func() error) error {
 		b.scores = append(b.scores, c.leaves...)
 	}
 	b.end = last
-	b.full = last == rs.state.Counters.Entries || rs.roomIn(b) <= 0
+	b.full = last == rs.state.Counters.Entries || rs.linksLeft(b) <= 0
 	return nil
 }
 
-// roomIn is about the number of links that a batch may still take.
-func (rs *Rescorer) roomIn(b *batch) int {
+// linksLeft is about the number of links that a batch may still take.
+func (rs *Rescorer) linksLeft(b *batch) int {
 	links := rs.Memory/batchShare - batchEntryCost*len(b.first)
 	return min(links/batchLinkCost, 1<<batchBits-1-collectAlone*state.InlineLinks) - len(b.byPage)
 }

@@ -121,7 +121,7 @@ func (rs *Rescorer) scoreTiers(p int, last uint32) error {
 // RescoreSome scores up to n entries of the pass under way, subtracts them from n and reports whether
 // some are left.
 func (rs *Rescorer) RescoreSome(n *int) (left bool, err error) {
-	if done, err := rs.sweepRest(*n); err != nil || done > 0 {
+	if done, err := rs.scoreRest(*n); err != nil || done > 0 {
 		*n -= done
 		return rs.queues.HasOldEntries(), err
 	}

@@ -138,9 +138,9 @@ func (rs *Rescorer) scoreEntries(entries []*state.Entry) error {
 	return nil
 }
 
-// sweepRest scores all entries that are left of a pass if they are n at most, and returns their number. They need no batch,
+// scoreRest scores all entries that are left of a pass if they are n at most, and returns their number. They need no batch,
 // as the call completes the pass.
-func (rs *Rescorer) sweepRest(n int) (done int, err error) {
+func (rs *Rescorer) scoreRest(n int) (done int, err error) {
 	left := uint64(0)
 	for p := range rs.state.Generations {
 		if g := &rs.state.Generations[p]; g.Passing() {

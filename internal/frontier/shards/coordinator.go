@@ -44,7 +44,7 @@ type Coordinator struct {
 	shards []shardState
 }
 
-// shardState is the state of a shard as coordinator has it.
+// shardState is what a shard has reported, and what was assigned to it.
 type shardState struct {
 	// report is the newest, of reportEpoch and reportSequence; nil before the first that follows a note of
 	// this coordinator.

@@ -22,7 +22,7 @@ type Filter struct {
 
 type layer struct {
 	blocks []block
-	room   int // ids that may still be added
+	left   int // ids that may still be added
 }
 
 type block [8]uint64
@@ -52,11 +52,11 @@ func (f *Filter) Limit(budget int) {
 
 // newLayer returns a layer of that many blocks.
 func newLayer(blocks int) layer {
-	return layer{blocks: make([]block, blocks), room: roomOf(blocks)}
+	return layer{blocks: make([]block, blocks), left: capacityOf(blocks)}
 }
 
-// roomOf is the number of ids that a layer of that many blocks should have.
-func roomOf(blocks int) int { return blocks * 8 * blockBytes / filterBits }
+// capacityOf is the number of ids that a layer of that many blocks should have.
+func capacityOf(blocks int) int { return blocks * 8 * blockBytes / filterBits }
 
 // extend adds capacity for another id, or turns the filter off.
 func (f *Filter) extend() {
@@ -65,7 +65,7 @@ func (f *Filter) extend() {
 	case left >= want/8:
 		f.layers = append(f.layers, newLayer(min(want, left)))
 	case last >= 0 && !f.crowded:
-		f.crowded, f.layers[last].room = true, (crowd-1)*roomOf(len(f.layers[last].blocks))
+		f.crowded, f.layers[last].left = true, (crowd-1)*capacityOf(len(f.layers[last].blocks))
 	default:
 		f.layers, f.Off = nil, true
 	}
@@ -76,13 +76,13 @@ func (f *Filter) Add(id schemas.ID) {
 	if f.Off {
 		return
 	}
-	if last := len(f.layers) - 1; last < 0 || f.layers[last].room == 0 {
+	if last := len(f.layers) - 1; last < 0 || f.layers[last].left == 0 {
 		if f.extend(); f.Off {
 			return
 		}
 	}
 	l := &f.layers[len(f.layers)-1]
-	l.room--
+	l.left--
 	b := l.block(id)
 	for i, h := 0, binary.LittleEndian.Uint64(id[8:]); i < len(b); i, h = i+1, h>>6 {
 		b[i] |= 1 << (h & 63)

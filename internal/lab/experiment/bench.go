@@ -101,7 +101,7 @@ type Bench struct {
 	Variants []Variant
 	// RandomRuns is the number of runs of rankers of random order for each draw of a task, each with its own seed; 0 = 1.
 	RandomRuns int
-	// Ground of each task.
+	// Environments of the tasks.
 	Environments map[*taskfile.Task]*Environment
 	// Known returns the result of a job that was run before, or nil; nil = all are run.
 	Known func(Job) *Result
@@ -134,7 +134,7 @@ type Result struct {
 	Measures
 	// Similarity to the targets; nil on computed webs.
 	Similarity *Similarity `json:"similarity,omitempty"`
-	// Course of the crawl; see Ground.Course.
+	// Course of the crawl.
 	Course Shape `json:"course,omitzero"`
 	// Failed is the error of a run that failed; nothing else is set then.
 	Failed string `json:"failed,omitempty"`

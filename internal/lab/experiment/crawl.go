@@ -35,7 +35,7 @@ type Step struct {
 	Requests, Bytes uint64
 }
 
-// Crawl is a finished crawl of a environment.
+// Crawl is a finished crawl of an environment.
 type Crawl struct {
 	Steps []Step
 	// Requests that were charged; the end reason as in crawl.status.

@@ -37,7 +37,7 @@ func TestSameCrawlAgain(t *testing.T) {
 	for _, k := range keys {
 		alone[k] = try(t, g, k.ranker, k.draw, k.seed)
 	}
-	// On a environment of its own, and in another order.
+	// On an environment of its own, and in another order.
 	slices.Reverse(keys)
 	other := env(t, worldtest.Random(1, 150))
 	var wg sync.WaitGroup

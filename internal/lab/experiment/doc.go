@@ -2,7 +2,7 @@
 // judging, linkfeature, apprentice, policy and frontier. The same task, draw and ranker give the same pages in the same order,
 // on every machine and however many crawls run side by side.
 //
-//	task file, webs → Prepare → Ground of each task → Bench.Run → Results (→ package tables)
+//	task file, webs → Prepare → Environment of each task → Bench.Run → Results (→ package tables)
 //
 // # Tasks
 //

@@ -16,7 +16,7 @@ type taughtGuide struct {
 	once  sync.Once
 	guide guide.Guide
 	err   error
-	seen  sync.Map // localguide.Sight by URL
+	seen  sync.Map // pageguide.Sight by URL
 }
 
 // guideKey has all that a guide depends on.
@@ -49,7 +49,7 @@ func (l sampleKey) forgetGuides() {
 	})
 }
 
-// training makes the guide of a ranker for a environment.
+// training makes the guide of a ranker for an environment.
 type training func(context.Context, *Environment) (guide.Guide, error)
 
 // guide trains the guide of a ranker, once for all tasks of the web that differ in their scope only. A training that ctx

@@ -105,7 +105,7 @@ func (g *Environment) Under(ctx context.Context, name string) (*Environment, err
 	return made.(func() (*Environment, error))()
 }
 
-// heed makes another critic that of a environment.
+// heed makes another critic that of an environment.
 func (g *Environment) heed(ctx context.Context, name string) error {
 	version, method := nameUnder(g.task.Critic, name), critic.Method(name)
 	switch {

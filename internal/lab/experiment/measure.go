@@ -69,7 +69,7 @@ type Shape struct {
 	LossRate []float64 `json:"loss_rate,omitempty"`
 	Requests []uint64  `json:"requests,omitempty"`
 	Bytes    []uint64  `json:"bytes,omitempty"`
-	// Pages delivered, in order, as indices into the sorted URLs in scope (Ground.URLs).
+	// Pages delivered, in order, as indices into the sorted URLs in scope (Environment.URLs).
 	Pages []uint32 `json:"pages,omitempty"`
 }
 

@@ -211,7 +211,7 @@ func (p preparation) follow(r *Run, g guide.Guide) {
 	r.Guides[p.name] = g
 }
 
-// guidedBy makes a guide the ranker of a run; see Ground.guide.
+// guidedBy makes a guide the ranker of a run; see Environment.guide.
 func guidedBy(train training) func(context.Context, *Run, preparation) error {
 	return func(ctx context.Context, r *Run, p preparation) error {
 		t, err := r.Environment.guide(ctx, p.name, train)
