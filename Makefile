@@ -26,7 +26,7 @@
 #                      the tree is made so, behind make rankers
 #   make rankers [DRAWS=10]   every ranker on every task (docs/all-rankers.yaml), in build/all-rankers; goes on after a stop
 #   make check         gofmt, go vet, lint, generated code up to date
-#   make lint          staticcheck, errcheck and revive (infra/tools)
+#   make lint          staticcheck, errcheck, revive and deadcode (infra/tools)
 #   make size          lines of product, laboratory and tests, and the largest packages of each
 #   make build         the programs, in build/bin; make deps brings only what they need besides Go's modules
 #   make generate      the Go code of schemas/*.proto, and the rows made of records
@@ -150,15 +150,18 @@ check:
 	$(MAKE) lint
 	cd schemas && go run ./generate && git diff --exit-code -- . ../internal/platform
 
-lint: $(BIN)/lint $(BIN)/revive
+lint: $(BIN)/lint $(BIN)/revive $(BIN)/deadcode
 	go vet -vettool=$(abspath $(BIN))/lint -tags $(TAGS) ./...
 	$(BIN)/revive -config infra/tools/lint/revive.toml $(addsuffix /...,./cmd ./infra ./internal ./schemas ./stages)
 	$(BIN)/revive -config infra/tools/lint/revive-cmd.toml ./cmd/...
+	@dead=$$($(BIN)/deadcode -test -tags $(TAGS) ./...); test -z "$$dead" || { echo "$$dead"; echo "no program and no test calls these functions: remove them" >&2; exit 1; }
 
 $(BIN)/lint: infra/tools/go.mod $(wildcard infra/tools/lint/*.go)
 	go build -C infra/tools -o $(abspath $@) ./lint
 $(BIN)/revive: infra/tools/go.mod
 	go build -C infra/tools -o $(abspath $@) github.com/mgechev/revive
+$(BIN)/deadcode: infra/tools/go.mod
+	go build -C infra/tools -o $(abspath $@) golang.org/x/tools/cmd/deadcode
 $(BIN)/gotestsum: infra/tools/go.mod
 	go build -C infra/tools -o $(abspath $@) gotest.tools/gotestsum
 

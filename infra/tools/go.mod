@@ -27,6 +27,7 @@ require (
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/telemetry v0.0.0-20260924152758-ed294f943157 // indirect
 	golang.org/x/term v0.35.0 // indirect
 	golang.org/x/text v0.34.0 // indirect
 	gotest.tools/gotestsum v1.13.0 // indirect
@@ -34,5 +35,6 @@ require (
 
 tool (
 	github.com/mgechev/revive
+	golang.org/x/tools/cmd/deadcode
 	gotest.tools/gotestsum
 )
