@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/classify/httpmodel"
@@ -59,36 +60,31 @@ type metrics struct {
 	dropped    prometheus.Counter
 }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer) *metrics {
 	const namespace, subsystem = "forager", "critic_score"
-	m := &metrics{
-		degraded: prometheus.NewCounterVec(prometheus.CounterOpts{
+	made := promauto.With(reg)
+	return &metrics{
+		degraded: made.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "degraded_pages_total",
 			Help: "Pages that an HTTP predicate did not judge: its fallback did, or they failed.",
 		}, []string{"reason"}),
-		shadowless: prometheus.NewCounter(prometheus.CounterOpts{
+		shadowless: made.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "shadow_failures_total",
 			Help: "Judgements that a shadow critic could not give.",
 		}),
-		unguided: prometheus.NewCounterVec(prometheus.CounterOpts{
+		unguided: made.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "guide_failures_total",
 			Help: "Pages whose links a guide did not score, or not with finite numbers: they are fetched last.",
 		}, []string{"reason"}),
-		unanswered: prometheus.NewCounterVec(prometheus.CounterOpts{
+		unanswered: made.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "backlink_failures_total",
 			Help: "Pages whose parents a source of backlinks did not say.",
 		}, []string{"reason"}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+		dropped: made.NewCounter(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: subsystem, Name: "backlinks_dropped_total",
 			Help: "What sources of backlinks said that is no parent: no URL, the page itself, a page twice, one too many.",
 		}),
 	}
-	for _, c := range []prometheus.Collector{m.degraded, m.shadowless, m.unguided, m.unanswered, m.dropped} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
 }
 
 // failed counts a failure that does not stop a page.

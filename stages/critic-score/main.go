@@ -25,10 +25,7 @@ func main() { stagemain.Main(stage) }
 
 func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	models := newLibrary(env.Objects.Get, env.Config.Data, httpmodel.Options{Getenv: os.Getenv, Log: env.Log})
-	s, err := newScorer(models, env.Config.Stages.CriticScore.Workers, env.Metrics)
-	if err != nil {
-		return nil, err
-	}
+	s := newScorer(models, env.Config.Stages.CriticScore.Workers, env.Metrics)
 	return &stagemain.Logic{
 		Follow: map[string]func(stream.Record) error{
 			schemas.TopicCrawlControl: stagemain.KeyValue(s.crawls.Take), schemas.TopicModelPublished: stagemain.KeyValue(models.published),

@@ -40,14 +40,11 @@ func (t turns) lend(wait func()) {
 // bounds, records and bytes a partition, are reached first.
 const inHand = 4096
 
-func newScorer(models judging.Models, workers int, reg prometheus.Registerer) (*scorer, error) {
-	m, err := newMetrics(reg)
-	if err != nil {
-		return nil, err
-	}
+func newScorer(models judging.Models, workers int, reg prometheus.Registerer) *scorer {
+	m := newMetrics(reg)
 	s := &scorer{crawls: controls.New(), turns: make(turns, workers), metrics: m}
 	s.judge = judging.Judge{Models: models, Failed: m.failed, Wait: s.turns.lend}
-	return s, nil
+	return s
 }
 
 // stage returns the declaration of the stage. A record is tried once: temporary failures are

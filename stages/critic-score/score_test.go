@@ -65,10 +65,7 @@ func newWorld(t testing.TB) *world {
 	}
 	w.models = newLibrary(get, t.TempDir(), httpmodel.Options{})
 	w.models.critics.retry, w.models.guides.retry, w.models.backlinks.retry = 0, 0, 0
-	var err error
-	if w.scorer, err = newScorer(w.models, 1, prometheus.NewRegistry()); err != nil {
-		panic(err)
-	}
+	w.scorer = newScorer(w.models, 1, prometheus.NewRegistry())
 	w.stage = w.scorer.stage()
 	return w
 }

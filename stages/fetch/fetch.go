@@ -55,17 +55,14 @@ type stage struct {
 }
 
 // newStage returns a stage; the end of ctx discards its open segment.
-func newStage(ctx context.Context, set settings, store *objects.Store, client getter, produce produceFunc, log *slog.Logger, reg prometheus.Registerer) (*stage, error) {
+func newStage(ctx context.Context, set settings, store *objects.Store, client getter, produce produceFunc, log *slog.Logger, reg prometheus.Registerer) *stage {
 	s := &stage{
 		set: set, log: log, storing: ctx,
 		crawls: controls.New(), partitions: map[int]*partition{}, addresses: newAddressCache(), turns: newTurnLog(produce, log),
 	}
 	places := newPlaces(max(set.HeaderTimeout, set.BodyTimeout), s.turns.send)
 	s.schedule = newScheduler(set.Concurrency, maxInFlight, set.Hold, func() { s.segments.Flush() }, places)
-	var err error
-	if s.metrics, err = newMetrics(reg, s.schedule); err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
-	}
+	s.metrics = newMetrics(reg, s.schedule)
 	watched := watch(client)
 	watched.outages.report(log, s.metrics.unreachable)
 	s.client = watched
@@ -74,7 +71,7 @@ func newStage(ctx context.Context, set settings, store *objects.Store, client ge
 		Bytes: set.SegmentBytes, Age: set.SegmentAge, Linger: set.Linger, Instance: set.Instance, Software: "forager fetch",
 		Stored: s.metrics.stored, Waiting: s.metrics.waiting,
 	}, log)
-	return s, nil
+	return s
 }
 
 // control applies a record of crawl.control: requests of a stopped or deleted crawl are not begun

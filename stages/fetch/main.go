@@ -47,12 +47,7 @@ func newLogic(ctx context.Context, env *stagemain.Env, client getter, closeClien
 	}
 	// Uploads in progress when ctx ends may still finish: runner.Unordered drains first.
 	storing, abandon := context.WithCancel(context.WithoutCancel(ctx))
-	s, err := newStage(storing, set, env.Objects, client, env.Kafka.Produce, env.Log, env.Metrics)
-	if err != nil {
-		abandon()
-		closeClient()
-		return nil, err
-	}
+	s := newStage(storing, set, env.Objects, client, env.Kafka.Produce, env.Log, env.Metrics)
 	t := &takeover{log: env.Kafka, stage: s}
 	return &stagemain.Logic{
 		Follow: map[string]func(stream.Record) error{schemas.TopicCrawlControl: s.control, schemas.TopicFetchTurn: s.turn},

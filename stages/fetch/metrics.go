@@ -1,9 +1,8 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"forager/internal/platform/segment"
 )
@@ -18,20 +17,21 @@ type metrics struct {
 	storeAway, unreachable    prometheus.Gauge
 }
 
-func newMetrics(reg prometheus.Registerer, schedule *scheduler) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, schedule *scheduler) *metrics {
 	const namespace, subsystem = "forager", "fetch"
+	made := promauto.With(reg)
 	seconds := prometheus.ExponentialBuckets(1e-3, 2.5, 12)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help})
+		return made.NewCounter(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help})
 	}
 	vec := func(name, help, label string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, []string{label})
+		return made.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, []string{label})
 	}
 	histogram := func(name, help string) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help, Buckets: seconds})
+		return made.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help, Buckets: seconds})
 	}
-	gauge := func(name, help string, value func() int) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, func() float64 {
+	gauge := func(name, help string, value func() int) {
+		made.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: name, Help: help}, func() float64 {
 			return float64(value())
 		})
 	}
@@ -42,7 +42,11 @@ func newMetrics(reg prometheus.Registerer, schedule *scheduler) (*metrics, error
 			return n[which]
 		}
 	}
-	m := &metrics{
+	gauge("hosts", "Hosts whose politeness is remembered.", count(0))
+	gauge("parked_requests", "Requests that wait in memory for their host or a slot.", count(1))
+	gauge("under_way_requests", "Requests under way.", count(2))
+	gauge("slot_waiting_requests", "Requests that wait for nothing but a slot: their hosts may be requested now.", schedule.unslotted)
+	return &metrics{
 		requests:     vec("requests_total", "Requests answered, by outcome.", "outcome"),
 		robots:       vec("robots_total", "robots.txt asked for: read, none (everything allowed), damaged (read in part), unreachable, refused.", "result"),
 		skipped:      vec("skipped_total", "Requests not begun: answered (by an earlier owner of the partition), duplicate.", "reason"),
@@ -53,22 +57,11 @@ func newMetrics(reg prometheus.Registerer, schedule *scheduler) (*metrics, error
 		hungUp:       counter("hung_up_total", "Kept connections that broke before the answer; the request was asked again behind its host's pause."),
 		segments:     counter("segments_total", "Segments stored."),
 		segmentBytes: counter("segment_bytes_total", "Bytes of segments stored."),
-		storeAway: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "store_waiting",
+		storeAway: made.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "store_waiting",
 			Help: "Uploads that wait for the object store to come back."}),
-		unreachable: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "network_unreachable",
+		unreachable: made.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem, Name: "network_unreachable",
 			Help: "1 while requests are held because the proxy, the resolver or many sites in a row cannot be reached."}),
 	}
-	var errs []error
-	for _, c := range []prometheus.Collector{
-		m.requests, m.robots, m.skipped, m.wait, m.answer, m.upload, m.bytes, m.hungUp, m.segments, m.segmentBytes, m.storeAway, m.unreachable,
-		gauge("hosts", "Hosts whose politeness is remembered.", count(0)),
-		gauge("parked_requests", "Requests that wait in memory for their host or a slot.", count(1)),
-		gauge("under_way_requests", "Requests under way.", count(2)),
-		gauge("slot_waiting_requests", "Requests that wait for nothing but a slot: their hosts may be requested now.", schedule.unslotted),
-	} {
-		errs = append(errs, reg.Register(c))
-	}
-	return m, errors.Join(errs...)
 }
 
 func (m *metrics) stored(s segment.Stored) {

@@ -50,15 +50,20 @@ func (s *Snapshot) Read(key, buf []byte) (value []byte, ok bool, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, false, err
 	}
-	v, closer, err := s.db.Get(key)
+	return read(s.db, key, buf)
+}
+
+// read appends the value of a key in Pebble to buf.
+func read(db pebble.Reader, key, buf []byte) (value []byte, ok bool, err error) {
+	v, closer, err := db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
 	}
-	if err != nil {
-		return nil, false, fmt.Errorf("state: get %x: %w", key, err)
+	if err == nil {
+		value = append(buf, v...)
+		err = closer.Close()
 	}
-	value = append(buf, v...)
-	if err := closer.Close(); err != nil {
+	if err != nil {
 		return nil, false, fmt.Errorf("state: get %x: %w", key, err)
 	}
 	return value, true, nil

@@ -288,18 +288,7 @@ func (s *Store) Read(key, buf []byte) (value []byte, ok bool, err error) {
 	if x, said := s.changed(key); said {
 		return append(buf, x.value...), !x.deleted, nil
 	}
-	v, closer, err := s.db.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("state: get %x: %w", key, err)
-	}
-	value = append(buf, v...)
-	if err := closer.Close(); err != nil {
-		return nil, false, fmt.Errorf("state: get %x: %w", key, err)
-	}
-	return value, true, nil
+	return read(s.db, key, buf)
 }
 
 // changed returns the change of a key that Pebble may not have yet.
