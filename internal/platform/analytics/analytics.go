@@ -120,7 +120,7 @@ func (d *DB) Migrate(ctx context.Context) error {
 		return d.failed(ctx, "make the table of migrations", err)
 	}
 	for _, t := range tables.Tables() {
-		statement, err := d.change(ctx, &t)
+		statement, err := schema{d}.change(ctx, &t)
 		if err != nil {
 			return err
 		}
@@ -132,19 +132,22 @@ func (d *DB) Migrate(ctx context.Context) error {
 		}
 		d.forget(t.Name)
 	}
-	applied, err := d.applied(ctx)
+	applied, err := schema{d}.applied(ctx)
 	if err != nil {
 		return err
 	}
 	if v := tables.Views(); applied[v.Name] != v.Digest {
-		return d.apply(ctx, v)
+		return schema{d}.apply(ctx, v)
 	}
 	return nil
 }
 
+// schema compares the tables with those of this program, and changes them.
+type schema struct{ *DB }
+
 // change returns the statement that creates a table or adds the columns that it lacks; empty if there is nothing to change. A column
 // of another type, or one that this program does not have, is an error.
-func (d *DB) change(ctx context.Context, t *tables.Table) (string, error) {
+func (d schema) change(ctx context.Context, t *tables.Table) (string, error) {
 	have, err := d.columnTypes(ctx, t.Name)
 	if err != nil {
 		return "", d.failed(ctx, "read the columns of "+t.Name, err)
@@ -173,11 +176,11 @@ func (d *DB) change(ctx context.Context, t *tables.Table) (string, error) {
 	return "ALTER TABLE " + t.Name + " " + strings.Join(missing, ", "), nil
 }
 
-func (d *DB) otherVersion(what string) error {
+func (d schema) otherVersion(what string) error {
 	return fmt.Errorf("ClickHouse at %s: the tables of database %s were made by another version of Forager (%s differs): use that version, or another database", d.url, d.database, what)
 }
 
-func (d *DB) applied(ctx context.Context) (map[string]string, error) {
+func (d schema) applied(ctx context.Context) (map[string]string, error) {
 	rows, err := d.conn.Query(ctx, "SELECT file, digest FROM migrations FINAL")
 	if err != nil {
 		return nil, d.failed(ctx, "read the table of migrations", err)
@@ -197,7 +200,7 @@ func (d *DB) applied(ctx context.Context) (map[string]string, error) {
 	return applied, nil
 }
 
-func (d *DB) apply(ctx context.Context, f tables.File) error {
+func (d schema) apply(ctx context.Context, f tables.File) error {
 	for i, statement := range f.Statements {
 		if err := d.conn.Exec(ctx, statement); err != nil {
 			return d.failed(ctx, fmt.Sprintf("apply %s, statement %d", f.Name, i+1), err)
@@ -223,25 +226,25 @@ func (d *DB) Check(ctx context.Context) error {
 		return fmt.Errorf("ClickHouse at %s has no tables of Forager in database %s; forager setup makes them", d.url, d.database)
 	}
 	for _, t := range tables.Tables() {
-		statement, err := d.change(ctx, &t)
+		statement, err := schema{d}.change(ctx, &t)
 		if err != nil {
 			return err
 		}
 		if statement != "" {
-			return d.notApplied(t.Name)
+			return schema{d}.notApplied(t.Name)
 		}
 	}
-	applied, err := d.applied(ctx)
+	applied, err := schema{d}.applied(ctx)
 	if err != nil {
 		return err
 	}
 	if v := tables.Views(); applied[v.Name] != v.Digest {
-		return d.notApplied(v.Name)
+		return schema{d}.notApplied(v.Name)
 	}
 	return nil
 }
 
-func (d *DB) notApplied(what string) error {
+func (d schema) notApplied(what string) error {
 	return fmt.Errorf("ClickHouse at %s: %s is not applied to database %s; forager setup does that", d.url, what, d.database)
 }
 
