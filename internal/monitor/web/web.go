@@ -145,6 +145,15 @@ func fail(w http.ResponseWriter, c *content, err error) {
 	show(w, p.GetStatus(), c)
 }
 
+// showOr shows a view, or the error of what it would show.
+func showOr(w http.ResponseWriter, status int, c *content, err error) {
+	if err != nil {
+		fail(w, c, err)
+		return
+	}
+	show(w, status, c)
+}
+
 // of finds the crawl of a request, or shows that there is none.
 func (x site) of(w http.ResponseWriter, r *http.Request, viewName string) *content {
 	c, err := x.Crawl(r.PathValue("crawl"))
@@ -285,11 +294,8 @@ func (x site) pages(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var err error
-	if c.Pages, err = x.DB.SeenPages(view.Ask(r.Context()), c.Crawl.Crawl, "", above, 0, shownHosts); err != nil {
-		fail(w, c, err)
-		return
-	}
-	show(w, http.StatusOK, c)
+	c.Pages, err = x.DB.SeenPages(view.Ask(r.Context()), c.Crawl.Crawl, "", above, 0, shownHosts)
+	showOr(w, http.StatusOK, c, err)
 }
 
 // shownLinks is the number of links that the view of a page has.
@@ -366,11 +372,7 @@ func (x site) showTopics(w http.ResponseWriter, r *http.Request, status int, c *
 	if c.Topics, err = x.TopicsOf(r.Context(), c.Crawl.Crawl); err == nil {
 		c.Hubs, c.Authorities, err = x.DB.Report(c.Crawl.Crawl).RankedPages(view.Ask(r.Context()), shownRanked)
 	}
-	if err != nil {
-		fail(w, c, err)
-		return
-	}
-	show(w, status, c)
+	showOr(w, status, c, err)
 }
 
 func (x site) models(w http.ResponseWriter, r *http.Request) {
@@ -379,11 +381,8 @@ func (x site) models(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var err error
-	if c.Models, err = x.DB.MadeModels(view.Ask(r.Context()), c.Crawl.Crawl, 0, shownHosts); err != nil {
-		fail(w, c, err)
-		return
-	}
-	show(w, http.StatusOK, c)
+	c.Models, err = x.DB.MadeModels(view.Ask(r.Context()), c.Crawl.Crawl, 0, shownHosts)
+	showOr(w, http.StatusOK, c, err)
 }
 
 // maxCompared is the number of crawls in one chart.
@@ -421,11 +420,8 @@ func (c *content) Chosen(name string) bool {
 func (x site) letters(w http.ResponseWriter, r *http.Request) {
 	c := &content{View: "letters", Title: "Dead letters"}
 	var err error
-	if c.Letters, err = x.DB.Letters(view.Ask(r.Context()), shownHosts); err != nil {
-		fail(w, c, err)
-		return
-	}
-	show(w, http.StatusOK, c)
+	c.Letters, err = x.DB.Letters(view.Ask(r.Context()), shownHosts)
+	showOr(w, http.StatusOK, c, err)
 }
 
 func (x site) sql(w http.ResponseWriter, r *http.Request) {
