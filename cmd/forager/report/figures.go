@@ -54,9 +54,9 @@ func figures(reports []*CrawlReport) []figure {
 	return []figure{
 		harvestFigure(reports),
 		lineFigure("loss", "Loss: the sum of 1 − R over the pages so far.", chart.Chart{Title: "Loss", XTitle: "pages", YTitle: "loss", Lines: curves(reports,
-			func(p curvePoint) (x, y float64) { return float64(p.Pages), p.Loss * float64(p.Pages) })}),
+			func(p CurvePoint) (x, y float64) { return float64(p.Pages), p.Loss * float64(p.Pages) })}),
 		lineFigure("targets", "Targets: pages with R of one half or more, by the requests that they took.", chart.Chart{Title: "Targets", XTitle: "requests with a result", YTitle: "pages with R ≥ 0.5",
-			Lines: curves(reports, func(p curvePoint) (x, y float64) { return float64(p.Requests), float64(p.Targets) })}),
+			Lines: curves(reports, func(p CurvePoint) (x, y float64) { return float64(p.Requests), float64(p.Targets) })}),
 		calibrationFigure(reports),
 		sharesFigure("outcomes", "Outcomes of requests.", "Outcomes", "% of the requests", reports, func(r *CrawlReport) map[string]float64 { return inPercent(numbers(r.Outcomes)) }),
 		sharesFigure("topics", "Pages by the topic that the critic thinks most likely.", "Topics", "% of the pages", reports, func(r *CrawlReport) map[string]float64 {
@@ -80,18 +80,18 @@ func figures(reports []*CrawlReport) []figure {
 func harvestFigure(reports []*CrawlReport) figure {
 	c := chart.Chart{Title: "Harvest rate", XTitle: "pages", YTitle: "mean R", Least: 0, Most: 1}
 	if len(reports) > 1 {
-		c.Lines = curves(reports, func(p curvePoint) (x, y float64) { return float64(p.Pages), p.Harvest })
+		c.Lines = curves(reports, func(p CurvePoint) (x, y float64) { return float64(p.Pages), p.Harvest })
 		return lineFigure("harvest", "Harvest rate: the mean R of the pages so far.", c)
 	}
 	for _, l := range []struct {
 		name string
-		of   func(curvePoint) float64
+		of   func(CurvePoint) float64
 	}{
-		{"so far", func(p curvePoint) float64 { return p.Harvest }},
-		{"last 1,000 pages", func(p curvePoint) float64 { return p.Recent1000 }},
-		{"last 100 pages", func(p curvePoint) float64 { return p.Recent }},
+		{"so far", func(p CurvePoint) float64 { return p.Harvest }},
+		{"last 1,000 pages", func(p CurvePoint) float64 { return p.Recent1000 }},
+		{"last 100 pages", func(p CurvePoint) float64 { return p.Recent }},
 	} {
-		line := curves(reports, func(p curvePoint) (x, y float64) { return float64(p.Pages), l.of(p) })[0]
+		line := curves(reports, func(p CurvePoint) (x, y float64) { return float64(p.Pages), l.of(p) })[0]
 		line.Name = l.name
 		c.Lines = append(c.Lines, line)
 	}
@@ -104,7 +104,7 @@ func harvestFigure(reports []*CrawlReport) figure {
 	return lineFigure("harvest", "Harvest rate: the mean R of the pages. Dotted vertical lines: models published.", c)
 }
 
-func curves(reports []*CrawlReport, of func(curvePoint) (x, y float64)) (lines []chart.Line) {
+func curves(reports []*CrawlReport, of func(CurvePoint) (x, y float64)) (lines []chart.Line) {
 	for _, r := range reports {
 		l := chart.Line{Name: view.Plain(r.Crawl)}
 		for _, p := range r.fine {

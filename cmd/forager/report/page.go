@@ -70,7 +70,7 @@ func (r *CrawlReport) Topics() []analytics.TopicPages {
 }
 
 // Last is the crawl at its end.
-func (r *CrawlReport) Last() (p curvePoint) {
+func (r *CrawlReport) Last() (p CurvePoint) {
 	if n := len(r.fine); n > 0 {
 		p = r.fine[n-1]
 	}
@@ -85,22 +85,22 @@ func (r *CrawlReport) Switches() []analytics.Apprentice {
 	return r.Models
 }
 
-// count is a name with a number.
-type count struct {
+// Count is a name with a number.
+type Count struct {
 	Name string
 	N    uint64
 }
 
-func counts(all map[string]uint64) (list []count) {
+func counts(all map[string]uint64) (list []Count) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, count{name, all[name]})
+		list = append(list, Count{name, all[name]})
 	}
-	slices.SortStableFunc(list, func(a, b count) int { return int(int64(b.N) - int64(a.N)) })
+	slices.SortStableFunc(list, func(a, b Count) int { return int(int64(b.N) - int64(a.N)) })
 	return list
 }
 
-func (r *CrawlReport) Ended() []count    { return counts(r.Outcomes) }
-func (r *CrawlReport) Declined() []count { return counts(r.Refused) }
+func (r *CrawlReport) Ended() []Count    { return counts(r.Outcomes) }
+func (r *CrawlReport) Declined() []Count { return counts(r.Refused) }
 
 // crawlsPage is a page about some crawls.
 type crawlsPage struct {

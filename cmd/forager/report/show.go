@@ -52,9 +52,9 @@ type CrawlReport struct {
 	} `json:"budget"`
 	Started time.Time `json:"started"`
 	// Curve has one point for each tenth of the delivered pages.
-	Curve []curvePoint `json:"curve"`
+	Curve []CurvePoint `json:"curve"`
 	// fine has more points, more what only a page shows.
-	fine    []curvePoint
+	fine    []CurvePoint
 	more    pageRows
 	Latency struct {
 		P50 uint32 `json:"p50_ms"`
@@ -81,8 +81,8 @@ type CrawlReport struct {
 	Spans  map[string]span `json:"topics"`
 }
 
-// curvePoint is a crawl after a number of pages delivered.
-type curvePoint struct {
+// CurvePoint is a crawl after a number of pages delivered.
+type CurvePoint struct {
 	Pages uint64 `json:"pages"`
 	// Requests with a verdict, and pages with R of at least one half.
 	Requests uint64 `json:"requests"`
@@ -252,10 +252,10 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, db *an
 // curvePoints is the number of points of a curve in a figure, a multiple of the ten in a report.
 const curvePoints = 200
 
-func curve(points []analytics.CurvePoint) (all []curvePoint) {
+func curve(points []analytics.CurvePoint) (all []CurvePoint) {
 	for _, p := range points {
 		h := p.Relevance / float64(p.Pages)
-		all = append(all, curvePoint{
+		all = append(all, CurvePoint{
 			Pages: p.Pages, Requests: p.Requests, Targets: p.Targets, Harvest: h, Loss: 1 - h,
 			Recent: p.Last100, Recent200: p.Last200, Recent1000: p.Last1000,
 		})
@@ -264,7 +264,7 @@ func curve(points []analytics.CurvePoint) (all []curvePoint) {
 }
 
 // tenths returns the points at each tenth of the pages.
-func tenths(all []curvePoint) (points []curvePoint) {
+func tenths(all []CurvePoint) (points []CurvePoint) {
 	for _, p := range all {
 		if total := all[len(all)-1].Pages; p.Pages*10/total > (p.Pages-1)*10/total {
 			points = append(points, p)

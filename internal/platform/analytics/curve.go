@@ -16,33 +16,52 @@ type CurvePoint struct {
 }
 
 // Curve returns at most so many points of a crawl, evenly spaced by pages; the last one is that of all pages. Pages are in the order of
-// DeliveredPages.
+// DeliveredPages. ClickHouse sorts all verdicts, on its disk where they are many.
 func (r Report) Curve(ctx context.Context, points int) ([]CurvePoint, error) {
-	return collect(ctx, r.db, `WITH
+	// The rows of the points, and those 100, 200 and 1,000 pages before them.
+	rows, err := collect(ctx, r.db, `WITH
 			(SELECT count() FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered') AS total,
 			(SELECT max(shard) FROM verdicts WHERE crawl = {crawl:String}) AS last_shard
-		SELECT n, requests, gain, hits, (gain - gain_100) / least(n, 100), (gain - gain_200) / least(n, 200), (gain - gain_1000) / least(n, 1000)
+		SELECT n, requests, gain, hits
 		FROM
 		(
-			SELECT n, requests, gain, hits,
-				lagInFrame(gain, 100, 0.) OVER p AS gain_100, lagInFrame(gain, 200, 0.) OVER p AS gain_200, lagInFrame(gain, 1000, 0.) OVER p AS gain_1000
+			SELECT page, countIf(page) OVER w AS n, count() OVER w AS requests, sum(if(page, relevance, 0.)) OVER w AS gain, countIf(page AND relevance >= 0.5) OVER w AS hits
 			FROM
 			(
-				SELECT outcome = 'delivered' AS page, countIf(page) OVER w AS n, count() OVER w AS requests,
-					sum(if(page, relevance, 0.)) OVER w AS gain, countIf(page AND relevance >= 0.5) OVER w AS hits
+				SELECT outcome = 'delivered' AS page, relevance, if(last_shard = 0, 0, toUnixTimestamp64Milli(recorded_at)) AS turn, shard, offset
 				FROM verdicts WHERE crawl = {crawl:String}
-				WINDOW w AS (ORDER BY if(last_shard = 0, 0, toUnixTimestamp64Milli(recorded_at)), shard, offset ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 			)
-			WHERE page
-			WINDOW p AS (ORDER BY n ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+			WINDOW w AS (ORDER BY turn, shard, offset ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 		)
-		WHERE intDiv(n * {points:UInt64}, greatest(total, 1)) != intDiv((n - 1) * {points:UInt64}, greatest(total, 1)) ORDER BY n`,
+		WHERE page AND arrayExists(m -> m <= total AND intDiv(m * {points:UInt64}, greatest(total, 1)) != intDiv((m - 1) * {points:UInt64}, greatest(total, 1)), [n, n + 100, n + 200, n + 1000])
+		ORDER BY n
+		SETTINGS max_threads = 1, max_block_size = 8192, max_bytes_before_external_sort = 33554432`,
 		Params{"crawl": r.crawl, "points": uint64(points)}, func(row []any) CurvePoint {
-			return CurvePoint{
-				Pages: row[0].(uint64), Requests: row[1].(uint64), Relevance: row[2].(float64), Targets: row[3].(uint64),
-				Last100: row[4].(float64), Last200: row[5].(float64), Last1000: row[6].(float64),
-			}
+			return CurvePoint{Pages: row[0].(uint64), Requests: row[1].(uint64), Relevance: row[2].(float64), Targets: row[3].(uint64)}
 		})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	gain := make(map[uint64]float64)
+	for _, p := range rows {
+		gain[p.Pages] = p.Relevance
+	}
+	var curve []CurvePoint
+	total := rows[len(rows)-1].Pages
+	for _, p := range rows {
+		if n := uint64(points); p.Pages*n/total == (p.Pages-1)*n/total {
+			continue
+		}
+		for window, to := range map[uint64]*float64{100: &p.Last100, 200: &p.Last200, 1000: &p.Last1000} {
+			before := uint64(0)
+			if p.Pages > window {
+				before = p.Pages - window
+			}
+			*to = (p.Relevance - gain[before]) / float64(p.Pages-before)
+		}
+		curve = append(curve, p)
+	}
+	return curve, nil
 }
 
 // Tenth is a tenth of the range of scores, which are in [0,1], of the pages that a policy chose.
