@@ -57,7 +57,9 @@ func (s *session) harvest1999() {
 		spentBy[r] = overTasks(spent)
 		quarters[r], tails[r] = w.after(.25, asItIs, r, (*measure.Curve).Rate), w.byTask(asItIs, r, tail)
 		early[r], rate[r], last[r] = overTasks(quarters[r]), overTasks(w.after(1, asItIs, r, (*measure.Curve).Rate)), overTasks(tails[r])
-		byLabel := func(share float64) string { return num(overTasks(w.after(share, asItIs, r, (*measure.Curve).LabelRate))) }
+		byLabel := func(share float64) string {
+			return num(overTasks(w.after(share, asItIs, r, (*measure.Curve).LabelRate)))
+		}
 		t.row(r, num(early[r]), num(rate[r]), num(last[r]), byLabel(.25), byLabel(1), percent(spentBy[r]))
 		curves = append(curves, w.curveOf(asItIs, r, (*measure.Curve).Rate))
 	}

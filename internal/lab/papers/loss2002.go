@@ -69,7 +69,9 @@ func (s *session) figure10() {
 		for _, r := range protocol.rankers {
 			early, late := w.lossCut(asItIs, r, .25), w.lossCut(asItIs, r, 1)
 			cuts[r], cutBy[r] = [2]float64{overTasks(early), overTasks(late)}, [2]map[string][]float64{early, late}
-			at := func(share float64, of func(*measure.Curve, int) float64) string { return num(overTasks(w.after(share, asItIs, r, of))) }
+			at := func(share float64, of func(*measure.Curve, int) float64) string {
+				return num(overTasks(w.after(share, asItIs, r, of)))
+			}
 			t.row(r, at(.25, (*measure.Curve).LossRate), at(1, (*measure.Curve).LossRate), percent(cuts[r][0]), percent(cuts[r][1]), at(.25, (*measure.Curve).LabelRate), percent(s.w.shared(r)))
 			curves = append(curves, w.curveOf(asItIs, r, (*measure.Curve).LossRate))
 		}
