@@ -539,13 +539,13 @@ func (r *rig) testSmallCrawl(t *testing.T, g *demo.Environment) {
 func (r *rig) drawnReport(t *testing.T) {
 	r.fails(t, cli.ExitUsage, []string{"report", "small", "small"}, "small is named twice")
 	page, dir := filepath.Join(r.dir, "report.html"), filepath.Join(r.dir, "figures")
-	var beside struct {
+	var compared struct {
 		Crawls  []struct{ Pages, Requests uint64 }
 		Overlap [][]struct{ Pages uint64 }
 	}
-	if err := json.Unmarshal([]byte(r.mustRun("--json", "report", "small", "half", "--html", page, "--figures", dir)), &beside); err != nil ||
-		len(beside.Crawls) != 2 || beside.Crawls[0].Pages != 60 || beside.Overlap[0][0].Pages == 0 || beside.Overlap[0][1] != beside.Overlap[1][0] {
-		t.Errorf("report of two crawls: %+v, %v", beside, err)
+	if err := json.Unmarshal([]byte(r.mustRun("--json", "report", "small", "half", "--html", page, "--figures", dir)), &compared); err != nil ||
+		len(compared.Crawls) != 2 || compared.Crawls[0].Pages != 60 || compared.Overlap[0][0].Pages == 0 || compared.Overlap[0][1] != compared.Overlap[1][0] {
+		t.Errorf("report of two crawls: %+v, %v", compared, err)
 	}
 	if out := r.mustRun("report", "small", "half"); !strings.Contains(out, "pages with R ≥ 0.5") || !strings.Contains(out, "100.0 %") {
 		t.Errorf("report of two crawls prints %s", out)

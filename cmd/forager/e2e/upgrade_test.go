@@ -57,7 +57,7 @@ func (r *rig) unpack() {
 	}
 }
 
-// readsRecords decodes every record, and checks that this version has every field in them and knows what each record of link.found is.
+// readsRecords decodes every record, and checks that this version has every field in them and accepts the role of each record of link.found.
 func (r *rig) readsRecords() {
 	r.t.Helper()
 	for topic, conf := range r.cfg.Topics {

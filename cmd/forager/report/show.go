@@ -172,7 +172,7 @@ func (c *ShowCommand) Run(s *cli.Session) error {
 	for _, o := range overlap {
 		several.Overlap = append(several.Overlap, o.Shares)
 	}
-	return s.Print(several, func(w io.Writer) { printBeside(w, all, overlap) })
+	return s.Print(several, func(w io.Writer) { printCompared(w, all, overlap) })
 }
 
 // draw writes the files that the command asks for.

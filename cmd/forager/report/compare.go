@@ -15,8 +15,8 @@ type crawlsReport struct {
 	Overlap [][]overlapShare `json:"overlap"`
 }
 
-// printBeside prints crawls in columns.
-func printBeside(w io.Writer, all []*CrawlReport, overlap []overlapRow) {
+// printCompared prints crawls in columns.
+func printCompared(w io.Writer, all []*CrawlReport, overlap []overlapRow) {
 	row := func(name string, of func(*CrawlReport) string) {
 		fmt.Fprintf(w, "%-26s", name)
 		for _, r := range all {
