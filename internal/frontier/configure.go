@@ -58,6 +58,11 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	if err != nil {
 		return err
 	}
+	if shape != s.state.Counters.Shape {
+		if err := s.rescorer.ScoreFirst(); err != nil {
+			return err
+		}
+	}
 	if s.cfg.ctl == nil || !slices.EqualFunc(schemas.Orders(s.cfg.ctl), schemas.Orders(ctl), func(a, b *schemas.Policy) bool { return proto.Equal(a, b) }) || shape != s.state.Counters.Shape {
 		if err := s.learners.train(ctl, o); err != nil {
 			return err

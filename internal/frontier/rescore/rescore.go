@@ -92,6 +92,15 @@ func (rs *Rescorer) ScoreWaiting() error {
 	return nil
 }
 
+// ScoreFirst scores the entries that wait under the first policy: Rerank places first what is best under it. It must be called before the
+// policies change.
+func (rs *Rescorer) ScoreFirst() error {
+	if rs.places.Scored == nil {
+		return nil
+	}
+	return rs.scoreTiers(0, math.MaxUint8)
+}
+
 // ScoreHead scores the entries that wait in the tier of the best entry of policy p that may be dispatched, of which there is one, and
 // in the tiers before it. It reports whether there were such tiers.
 func (rs *Rescorer) ScoreHead(p int) (bool, error) {
