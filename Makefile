@@ -3,6 +3,7 @@
 #   make test          every test that needs no data and no other program
 #   make endurance     tests that take minutes each: a disk that gets full, replicas killed in full swing; with FORAGER_PREVIOUS, a folder
 #                      of programs of an earlier version, stages of that version are replaced one by one under load
+#   make endurance MINUTES=10   processes killed at random, parts away in turns, crawls started, paused and deleted, on a hostile web
 #   make test-webs     tests on frozen webs: FORAGER_WEBS, FORAGER_CASES, FORAGER_TAXONOMY name the folders
 #   make test-kafka    the stream runtime and a crawl on a real Apache Kafka (Java 17, Maven)
 #   make test-deploy   image, compose file, Helm chart, alerts and dashboard: rendered and validated (docs/deployment.md)
@@ -77,7 +78,7 @@ test: build $(BIN)/gotestsum
 	$(GOTEST) -- $(FRESH) $(LIMIT) ./...
 
 endurance: build $(BIN)/gotestsum
-	$(GOTEST) -- $(FRESH) $(LIMIT) -tags endurance -run Endurance ./cmd/forager/e2e
+	$(if $(MINUTES),FORAGER_MINUTES='$(MINUTES)') $(GOTEST) $(if $(MINUTES),--format standard-verbose) -- $(if $(MINUTES),-count=1 -timeout 24h -run EnduranceKills,$(FRESH) $(LIMIT) -run Endurance -skip EnduranceKills) -tags endurance ./cmd/forager/e2e
 
 test-webs: build $(BIN)/gotestsum
 	@: "$${FORAGER_WEBS:?names the folder of frozen webs}" "$${FORAGER_CASES:?names the folder of public cases}" "$${FORAGER_TAXONOMY:?names the folder of the taxonomy}"

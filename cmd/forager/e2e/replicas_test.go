@@ -69,41 +69,50 @@ func (r *rig) partitionsOf(process string) int {
 }
 
 // handled returns the number of records that a process has read from its inputs, by its metrics.
-func (r *rig) handled(process string) (n int) {
+func (r *rig) handled(process string) int {
 	r.t.Helper()
-	p, ok := r.stack.Processes.Running(process)
-	if !ok {
-		r.t.Fatalf("%s does not run", process)
-	}
-	b, err := os.ReadFile(p.Log)
+	n, err := r.metric(process, "forager_stage_records_in_total{")
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	return n
+}
+
+// metric returns the sum of the metrics of a process that begin with a prefix; 0 if it does not serve them yet.
+func (r *rig) metric(process, prefix string) (n int, err error) {
+	p, ok := r.stack.Processes.Running(process)
+	if !ok {
+		return 0, fmt.Errorf("%s does not run", process)
+	}
+	b, err := os.ReadFile(p.Log)
+	if err != nil {
+		return 0, err
+	}
 	at := bytes.LastIndex(b, []byte("msg=metrics"))
 	if at < 0 {
-		return 0
+		return 0, nil
 	}
 	line, _, _ := strings.Cut(string(b[at:]), "\n")
 	_, address, _ := strings.Cut(line, "address=")
 	resp, err := http.Get("http://" + address + "/metrics")
 	if err != nil {
-		r.t.Fatal(err)
+		return 0, err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		r.t.Fatal(err)
+		return 0, err
 	}
 	for _, line := range strings.Split(string(text), "\n") {
-		if strings.HasPrefix(line, "forager_stage_records_in_total{") {
+		if strings.HasPrefix(line, prefix) {
 			x, err := strconv.Atoi(line[strings.LastIndexByte(line, ' ')+1:])
 			if err != nil {
-				r.t.Fatalf("%s: %v", line, err)
+				return 0, fmt.Errorf("%s: %w", line, err)
 			}
 			n += x
 		}
 	}
-	return n
+	return n, nil
 }
 
 // inPartitions returns a name of a crawl whose records are in one of two halves of the partitions: each replica
@@ -236,24 +245,33 @@ func TestEnduranceTwoReplicas(t *testing.T) { twoReplicas(t, 140) }
 // it as it was long ago.
 func (r *rig) machine(n int) string { return filepath.Join(r.dir, fmt.Sprint("machine-", n)) }
 
-// startOn starts a replica of stages on a machine.
-func (r *rig) startOn(n int, stages ...string) {
+// folder makes a data folder of that name with the passwords of the rig, if there is none, and returns a pipeline file for it.
+func (r *rig) folder(name string) (file string) {
 	r.t.Helper()
-	file := filepath.Join(r.dir, fmt.Sprint("machine-", n, ".yaml"))
+	file = filepath.Join(r.dir, name+".yaml")
 	b, err := os.ReadFile(r.path)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	text := strings.Replace(string(b), "data: data\n", "data: "+filepath.Base(r.machine(n))+"\n", 1)
+	text := strings.Replace(string(b), "data: data\n", "data: "+name+"\n", 1)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.MkdirAll(r.machine(n), 0o700); err != nil {
+	for _, dir := range []string{filepath.Join(r.dir, name), r.cfg.SecretsDir()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(r.cfg.SecretsDir(), filepath.Join(r.dir, name, "secrets")); err != nil && !os.IsExist(err) {
 		r.t.Fatal(err)
 	}
-	if err := os.Symlink(r.cfg.SecretsDir(), filepath.Join(r.machine(n), "secrets")); err != nil && !os.IsExist(err) {
-		r.t.Fatal(err)
-	}
+	return file
+}
+
+// startOn starts a replica of stages on a machine.
+func (r *rig) startOn(n int, stages ...string) {
+	r.t.Helper()
+	file := r.folder(filepath.Base(r.machine(n)))
 	for _, stage := range stages {
 		err := r.stack.Processes.Start(replica(stage, n), r.stack.Logs(), nil, filepath.Join(r.stack.Bin, stage), "-config", file, "-replica", fmt.Sprint(n))
 		if err != nil {
