@@ -78,17 +78,7 @@ func TestSlopeOfTheLikelihoodWithAnswers(t *testing.T) {
 			rapid.Float64Range(.05, .95).Draw(t, "estimate"), .3, 1.5,
 		}, rapid.SliceOfN(page, 0, 9).Draw(t, "drawn")}
 		x := []float64{rapid.Float64Range(-2, 1.5).Draw(t, "slope"), score.Draw(t, "intercept")}
-		got := make([]float64, 2)
-		l.slope(got, x)
-		for i := range x {
-			const h = 1e-5
-			up, down := slices.Clone(x), slices.Clone(x)
-			up[i] += h
-			down[i] -= h
-			if want := (l.value(up) - l.value(down)) / (2 * h); math.Abs(want-got[i]) > 1e-5*max(1, math.Abs(want)) {
-				t.Fatalf("slope %d is %g, by differences %g", i, got[i], want)
-			}
-		}
+		slopeByDifferences(t, l.value, l.slope, x, func(want float64) float64 { return 1e-5 * max(1, math.Abs(want)) })
 	})
 }
 

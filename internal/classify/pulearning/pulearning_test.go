@@ -177,18 +177,23 @@ func TestSlopeOfTheLikelihood(t *testing.T) {
 			rapid.Float64Range(.05, .95).Draw(t, "prior"), .3, 1.5,
 		}
 		x := []float64{score.Draw(t, "slope"), score.Draw(t, "intercept")}
-		got := make([]float64, 2)
-		l.slope(got, x)
-		for i := range x {
-			const h = 1e-5
-			up, down := slices.Clone(x), slices.Clone(x)
-			up[i] += h
-			down[i] -= h
-			if want := (l.value(up) - l.value(down)) / (2 * h); math.Abs(want-got[i]) > 1e-6 {
-				t.Fatalf("slope %d is %g, by differences %g", i, got[i], want)
-			}
-		}
+		slopeByDifferences(t, l.value, l.slope, x, func(float64) float64 { return 1e-6 })
 	})
+}
+
+// slopeByDifferences compares the slope of a function at x with differences of its values, within a tolerance.
+func slopeByDifferences(t *rapid.T, value func([]float64) float64, slope func(dst, x []float64), x []float64, within func(want float64) float64) {
+	got := make([]float64, len(x))
+	slope(got, x)
+	for i := range x {
+		const h = 1e-5
+		up, down := slices.Clone(x), slices.Clone(x)
+		up[i] += h
+		down[i] -= h
+		if want := (value(up) - value(down)) / (2 * h); math.Abs(want-got[i]) > within(want) {
+			t.Fatalf("slope %d is %g, by differences %g", i, got[i], want)
+		}
+	}
 }
 
 // TestFitIsLevel: at the minimum of the risk its gradient, computed here independently, is 0.
