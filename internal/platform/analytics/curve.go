@@ -1,6 +1,11 @@
 package analytics
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+)
 
 // The questions of this file have results whose size does not depend on the number of pages.
 
@@ -90,16 +95,33 @@ type Shared struct {
 	Pages uint64 `json:"pages"`
 }
 
-// Overlap returns the URLs that each two of some crawls have both fetched, and of each crawl with itself its URLs. One ≤ Other.
+// Overlap returns the URLs that each two of at most 64 crawls have both fetched, and of each crawl with itself its URLs. One ≤ Other.
 func Overlap(ctx context.Context, d *DB, crawls []string) ([]Shared, error) {
-	return collect(ctx, d, `SELECT one, other, count() FROM
+	if len(crawls) > 64 {
+		return nil, fmt.Errorf("%d crawls: at most 64 can be compared at once", len(crawls))
+	}
+	pages := make(map[[2]string]uint64)
+	// A set of crawls is a bit mask: millions of URLs are in a few different sets.
+	err := d.Each(ctx, `SELECT crawls, count() FROM
 		(
-			SELECT one, arrayJoin(crawls) AS other FROM
-			(
-				SELECT crawls, arrayJoin(crawls) AS one FROM
-				(SELECT groupUniqArray(toString(crawl)) AS crawls FROM verdicts WHERE crawl IN {crawls:Array(String)} AND outcome = 'delivered' GROUP BY url)
-			)
+			SELECT groupBitOr(bitShiftLeft(toUInt64(1), toUInt8(indexOf({crawls:Array(String)}, toString(crawl)) - 1))) AS crawls
+			FROM verdicts WHERE crawl IN {crawls:Array(String)} AND outcome = 'delivered' GROUP BY sipHash128(url)
 		)
-		WHERE one <= other GROUP BY one, other ORDER BY one, other`,
-		Params{"crawls": crawls}, func(row []any) Shared { return Shared{row[0].(string), row[1].(string), row[2].(uint64)} })
+		GROUP BY crawls`, Params{"crawls": crawls}, func(row []any) error {
+		set, n := row[0].(uint64), row[1].(uint64)
+		for i, one := range crawls {
+			for j, other := range crawls {
+				if one <= other && (set>>i)&(set>>j)&1 == 1 {
+					pages[[2]string{one, other}] += n
+				}
+			}
+		}
+		return nil
+	})
+	var shared []Shared
+	for pair, n := range pages {
+		shared = append(shared, Shared{pair[0], pair[1], n})
+	}
+	slices.SortFunc(shared, func(a, b Shared) int { return cmp.Or(cmp.Compare(a.One, b.One), cmp.Compare(a.Other, b.Other)) })
+	return shared, err
 }
