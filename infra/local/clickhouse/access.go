@@ -14,8 +14,10 @@ import (
 // no SYSTEM statement. The exception is reading files in S3 below one address. Settings that name files or
 // addresses are constant. system.stack_trace would end the process, whose signals are handled by Go.
 const users = `<clickhouse>
-  <profiles><default><constraints>
-%s  </constraints></default></profiles>
+  <profiles><default>
+%s    <constraints>
+%s    </constraints>
+  </default></profiles>
   <users><default>
     <password></password>
     <networks><ip>::/0</ip></networks>
@@ -30,6 +32,17 @@ const users = `<clickhouse>
 </clickhouse>
 `
 
+// onDisk are settings by which aggregations, sorts and joins go on in temporary files, each from so many bytes: a query of the
+// view pages has four aggregations and joins at once. Each of a join's sixteen files or more has a buffer. Blocks of the
+// default size would take more memory than all of these.
+const onDisk = `    <max_bytes_before_external_group_by>%[1]d</max_bytes_before_external_group_by>
+    <max_bytes_before_external_sort>%[1]d</max_bytes_before_external_sort>
+    <max_bytes_before_external_join>%[1]d</max_bytes_before_external_join>
+    <grace_hash_join_initial_buckets>16</grace_hash_join_initial_buckets>
+    <temporary_files_buffer_size>65536</temporary_files_buffer_size>
+    <max_block_size>8192</max_block_size>
+`
+
 // constant are settings with which a query would make the engine read or write a file, or send a request.
 var constant = []string{
 	"format_schema", "format_schema_source", "output_format_schema",
@@ -42,9 +55,13 @@ func writeConfig(dir string, set Settings) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
+	profile := ""
 	var constraints, grants strings.Builder
 	for _, name := range constant {
 		fmt.Fprintf(&constraints, "    <%s><const/></%s>\n", name, name)
+	}
+	if set.MemoryBytes > 0 {
+		profile = fmt.Sprintf(onDisk, set.MemoryBytes/12)
 	}
 	if set.Archive != "" {
 		grants.WriteString("      <query>")
@@ -59,7 +76,7 @@ func writeConfig(dir string, set Settings) (string, error) {
 	if err := xml.EscapeText(&escaped, []byte(usersPath)); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(usersPath, fmt.Appendf(nil, users, &constraints, &grants), 0o600); err != nil {
+	if err := os.WriteFile(usersPath, fmt.Appendf(nil, users, profile, &constraints, &grants), 0o600); err != nil {
 		return "", err
 	}
 	return path, os.WriteFile(path, fmt.Appendf(nil, config, &escaped, set.MemoryBytes, keepFree), 0o600)

@@ -372,3 +372,20 @@ func TestRestartKeepsTables(t *testing.T) {
 		t.Errorf("a foreign address: %v", err)
 	}
 }
+
+// TestJoinsContinueOnDisk: a query with several joins and an aggregation, as of the view pages, of more than the memory holds.
+func TestJoinsContinueOnDisk(t *testing.T) {
+	s, err := clickhouse.Start(t.Context(), t.TempDir(), "127.0.0.1:0", clickhouse.Settings{MemoryBytes: 384 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	const rows = "(SELECT lower(hex(sipHash128(number))) AS id, number AS n FROM numbers(1000000))"
+	sql := "SELECT count(), sum(r.n = a.n AND a.n = b.n AND b.n = c.n) FROM (SELECT id, max(n) AS n FROM " + rows + " GROUP BY id) AS r"
+	for _, joined := range []string{"a", "b", "c"} {
+		sql += " LEFT JOIN " + rows + " AS " + joined + " ON " + joined + ".id = r.id"
+	}
+	if r := ask(t, s, "POST", "", sql); r.body != "1000000\t1000000\n" {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+}

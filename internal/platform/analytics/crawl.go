@@ -30,7 +30,8 @@ func (d *DB) Complete(ctx context.Context, crawl, outcome string) (n uint64, err
 // Outcomes calls f with the outcome of every attempt at a URL of a crawl, in order; redirect is the target of a
 // redirection.
 func (d *DB) Outcomes(ctx context.Context, crawl string, f func(url, outcome, detail, redirect string)) error {
-	err := d.Each(ctx, "SELECT url, outcome, detail, redirect FROM pages WHERE crawl = {crawl:String} ORDER BY shard, applied, id",
+	err := d.Each(ctx, `SELECT r.url, v.outcome, v.detail, v.redirect FROM requests AS r LEFT JOIN
+		(SELECT id, outcome, detail, redirect, offset FROM verdicts WHERE crawl = {crawl:String}) AS v ON v.id = r.id WHERE r.crawl = {crawl:String} ORDER BY r.shard, v.offset, r.id`,
 		Params{"crawl": crawl}, func(row []any) error {
 			f(row[0].(string), row[1].(string), row[2].(string), row[3].(string))
 			return nil

@@ -81,8 +81,8 @@ type Tenth struct {
 
 // Tenths returns scores of a crawl's pages against R. Scores outside of [0,1] are no probabilities and left out.
 func (r Report) Tenths(ctx context.Context) ([]Tenth, error) {
-	return collect(ctx, r.db, `SELECT policy, least(floor(score * 10), 9) / 10 AS tenth, count(), avg(score), avg(relevance) FROM pages
-		WHERE crawl = {crawl:String} AND outcome = 'delivered' AND score BETWEEN 0 AND 1 GROUP BY policy, tenth ORDER BY policy, tenth`,
+	return collect(ctx, r.db, `SELECT policy, least(floor(score * 10), 9) / 10 AS tenth, count(), avg(score), avg(relevance)
+		FROM `+chosenPages+` AND score BETWEEN 0 AND 1 GROUP BY policy, tenth ORDER BY policy, tenth`,
 		Params{"crawl": r.crawl}, func(row []any) Tenth {
 			return Tenth{row[0].(string), row[1].(float64), row[2].(uint64), row[3].(float64), row[4].(float64)}
 		})

@@ -33,9 +33,9 @@ ORDER BY linked + linking + together DESC, page LIMIT {most:UInt64}`
 // Neighbours returns the pages around examples, those with most links first: pages that a crawl has fetched, or URLs
 // that none has requested.
 func (d *DB) Neighbours(ctx context.Context, examples, without []string, fetched bool, most int) ([]Neighbour, error) {
-	condition := "page NOT IN (SELECT url FROM pages WHERE outcome != '')"
+	condition := "page NOT IN (SELECT url FROM verdicts)"
 	if fetched {
-		condition = "page IN (SELECT url FROM pages WHERE outcome = 'delivered')"
+		condition = "page IN (SELECT url FROM verdicts WHERE outcome = 'delivered')"
 	}
 	list, err := collect(ctx, d, fmt.Sprintf(neighbours, condition), Params{"examples": examples, "without": without, "most": uint64(most)}, func(row []any) Neighbour {
 		return Neighbour{row[0].(string), row[1].(uint64), row[2].(uint64), row[3].(uint64)}

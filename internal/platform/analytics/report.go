@@ -35,9 +35,9 @@ type DeliveredPage struct {
 // DeliveredPages calls f with the pages in the order in which its shard applied them; pages of several shards are
 // ordered by the time stamps of their verdicts.
 func (r Report) DeliveredPages(ctx context.Context, f func(DeliveredPage)) error {
-	return r.db.Each(ctx, `WITH (SELECT max(shard) FROM pages WHERE crawl = {crawl:String}) AS last_shard
-		SELECT url, relevance FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered'
-		ORDER BY if(last_shard = 0, 0, toUnixTimestamp64Milli(applied_at)), shard, applied`,
+	return r.db.Each(ctx, `WITH (SELECT max(shard) FROM verdicts WHERE crawl = {crawl:String}) AS last_shard
+		SELECT url, relevance FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered'
+		ORDER BY if(last_shard = 0, 0, toUnixTimestamp64Milli(recorded_at)), shard, offset`,
 		Params{"crawl": r.crawl}, func(row []any) error {
 			f(DeliveredPage{row[0].(string), row[1].(float64)})
 			return nil
@@ -60,6 +60,11 @@ func (r Report) Apprentices(ctx context.Context) ([]Apprentice, error) {
 		})
 }
 
+// chosenPages are the pages that a crawl has fetched with the decisions to request them. The view pages has more, for which it
+// joins every table.
+const chosenPages = `requests AS r INNER JOIN verdicts AS v ON v.id = r.id
+		WHERE r.crawl = {crawl:String} AND v.crawl = {crawl:String} AND v.outcome = 'delivered'`
+
 // Quartile is a quarter of the pages that a policy chose, by their predicted scores.
 type Quartile struct {
 	Policy  string  `json:"policy"`
@@ -72,8 +77,8 @@ type Quartile struct {
 // Quartiles returns the quarters of a crawl's pages, by policy and score.
 func (r Report) Quartiles(ctx context.Context) ([]Quartile, error) {
 	return collect(ctx, r.db, `SELECT policy, toUInt64(quarter), count(), avg(score), avg(relevance) FROM
-		(SELECT policy, score, relevance, ntile(4) OVER (PARTITION BY policy ORDER BY score, applied ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS quarter
-		 FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered')
+		(SELECT policy, score, relevance, ntile(4) OVER (PARTITION BY policy ORDER BY score, v.offset ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS quarter
+		 FROM `+chosenPages+`)
 		GROUP BY policy, quarter ORDER BY policy, quarter`, Params{"crawl": r.crawl}, func(row []any) Quartile {
 		return Quartile{row[0].(string), row[1].(uint64), row[2].(uint64), row[3].(float64), row[4].(float64)}
 	})
@@ -81,7 +86,8 @@ func (r Report) Quartiles(ctx context.Context) ([]Quartile, error) {
 
 // Stored returns the number of a crawl's hosts and of the segments that have its pages, and the bytes of these pages.
 func (r Report) Stored(ctx context.Context) (hosts, segments, bytes uint64, err error) {
-	err = r.db.Each(ctx, "SELECT uniqExact(host), uniqExactIf(object, object != ''), sum(object_length) FROM pages WHERE crawl = {crawl:String}",
+	err = r.db.Each(ctx, `SELECT (SELECT uniqExact(host) FROM requests WHERE crawl = {crawl:String}), uniqExactIf(object, object != ''), sum(object_length)
+		FROM fetches WHERE crawl = {crawl:String}`,
 		Params{"crawl": r.crawl}, func(row []any) error {
 			hosts, segments, bytes = row[0].(uint64), row[1].(uint64), row[2].(uint64)
 			return nil
@@ -235,8 +241,7 @@ func (r Report) HubGraph(ctx context.Context) (g HubGraph, err error) {
 // ScoredPages returns the number of a crawl's pages that one of these policies chose at exactly this score, and the mean of
 // their R.
 func (r Report) ScoredPages(ctx context.Context, score float64, policies []string) (pages uint64, mean float64, err error) {
-	err = r.db.Each(ctx, `SELECT count(), if(count() = 0, 0, avg(relevance)) FROM pages
-		WHERE crawl = {crawl:String} AND outcome = 'delivered' AND score = {score:Float64} AND policy IN {policies:Array(String)}`,
+	err = r.db.Each(ctx, "SELECT count(), if(count() = 0, 0, avg(relevance)) FROM "+chosenPages+" AND score = {score:Float64} AND policy IN {policies:Array(String)}",
 		Params{"crawl": r.crawl, "score": score, "policies": policies}, func(row []any) error {
 			pages, mean = row[0].(uint64), row[1].(float64)
 			return nil
@@ -256,8 +261,9 @@ type ShadowRank struct {
 // ShadowRanks calls f with the places of a crawl's pages, by shadow and in the order of the requests.
 func (r Report) ShadowRanks(ctx context.Context, f func(ShadowRank)) error {
 	return r.db.Each(ctx, `SELECT s.policy, toUInt8(s.dropped), s.tier, s.score, p.policy, p.tier, p.score, p.relevance
-		FROM ranker_shadows AS s INNER JOIN pages AS p ON p.crawl = s.crawl AND p.id = s.request
-		WHERE s.crawl = {crawl:String} AND p.crawl = {crawl:String} AND p.outcome = 'delivered'
+		FROM ranker_shadows AS s INNER JOIN
+			(SELECT r.id AS id, r.policy AS policy, r.tier AS tier, r.score AS score, v.relevance AS relevance, r.shard AS shard, r.ordinal AS ordinal FROM `+chosenPages+`) AS p ON p.id = s.request
+		WHERE s.crawl = {crawl:String}
 		ORDER BY s.policy, p.shard, p.ordinal`, Params{"crawl": r.crawl}, func(row []any) error {
 		f(ShadowRank{
 			Shadow: row[0].(string), Dropped: row[1].(uint8) != 0, ShadowTier: row[2].(uint32), ShadowScore: row[3].(float64),

@@ -17,7 +17,8 @@ type Verdicts struct {
 
 // Verdicts counts the delivered URLs of a crawl by critic and verdict.
 func (d *DB) Verdicts(ctx context.Context, crawl string) ([]Verdicts, error) {
-	list, err := collect(ctx, d, "SELECT critic, "+takenForOnTopic+" AS taken, uniqExact(url) FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered' GROUP BY critic, taken",
+	list, err := collect(ctx, d, "SELECT critic, v."+takenForOnTopic+` AS taken, uniqExact(v.url) FROM verdicts AS v LEFT JOIN
+		(SELECT id, critic FROM judgements WHERE crawl = {crawl:String}) AS j ON j.id = v.id WHERE v.crawl = {crawl:String} AND v.outcome = 'delivered' GROUP BY critic, taken`,
 		Params{"crawl": crawl}, func(row []any) Verdicts {
 			return Verdicts{row[0].(string), row[1].(uint8) == 1, int(row[2].(uint64))}
 		})
@@ -29,7 +30,7 @@ func (d *DB) Verdicts(ctx context.Context, crawl string) ([]Verdicts, error) {
 
 // VerdictsOn calls f with the delivered ones of some URLs of a crawl, each with its verdict.
 func (d *DB) VerdictsOn(ctx context.Context, crawl string, urls []string, f func(url string, onTopic bool)) error {
-	return d.Each(ctx, "SELECT DISTINCT url, "+takenForOnTopic+" FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered' AND url IN {urls:Array(String)}",
+	return d.Each(ctx, "SELECT DISTINCT url, "+takenForOnTopic+" FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered' AND url IN {urls:Array(String)}",
 		Params{"crawl": crawl, "urls": urls}, func(row []any) error {
 			f(row[0].(string), row[1].(uint8) == 1)
 			return nil
@@ -38,7 +39,8 @@ func (d *DB) VerdictsOn(ctx context.Context, crawl string, urls []string, f func
 
 // FetchedAfter counts the URLs of a crawl that were delivered after a time, milliseconds.
 func (d *DB) FetchedAfter(ctx context.Context, crawl string, at int64) (n int, err error) {
-	err = d.Each(ctx, "SELECT uniqExact(url) FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered' AND toUnixTimestamp64Milli(fetched_at) > {at:Int64}",
+	err = d.Each(ctx, `SELECT uniqExact(v.url) FROM verdicts AS v INNER JOIN fetches AS f ON f.id = v.id
+		WHERE v.crawl = {crawl:String} AND f.crawl = {crawl:String} AND v.outcome = 'delivered' AND toUnixTimestamp64Milli(fetched_at) > {at:Int64}`,
 		Params{"crawl": crawl, "at": at}, func(row []any) error {
 			n = int(row[0].(uint64))
 			return nil
