@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"forager/internal/platform/freeport"
 	"forager/internal/testkit/nameserver"
 	"forager/internal/web/webclient"
 	"forager/internal/web/weburl"
@@ -274,12 +275,11 @@ func TestAnAddressThatFailsForManyHostsIsHeld(t *testing.T) {
 // and makes that unreachable again in the middle.
 func TestProxyOrResolverAway(t *testing.T) {
 	t.Run("proxy", func(t *testing.T) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		free, err := freeport.Addresses(1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		address := listener.Addr().String()
-		listener.Close()
+		address := free[0]
 		b := newBed(t, page)
 		b.cfg.Stages.Fetch.Proxy = "http://" + address
 		testAway(t, b, "", "the proxy cannot be reached", func() io.Closer {

@@ -22,6 +22,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/internal/frontier"
 	"forager/internal/platform/analytics"
+	"forager/internal/platform/freeport"
 	"forager/internal/testkit/nameserver"
 	"forager/schemas"
 )
@@ -34,15 +35,18 @@ type absent struct {
 	server  *httptest.Server
 }
 
-// newAbsent reserves a port of an address; no server listens there yet.
+// newAbsent finds a port of an address; no server listens there yet.
 func newAbsent(t *testing.T, address string, handler http.Handler) *absent {
 	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+	free, err := freeport.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &absent{t: t, handler: handler, address: l.Addr().String()}
-	l.Close()
+	_, port, err := net.SplitHostPort(free[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &absent{t: t, handler: handler, address: net.JoinHostPort(address, port)}
 	t.Cleanup(func() { p.leave() })
 	return p
 }

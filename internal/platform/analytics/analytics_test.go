@@ -19,6 +19,7 @@ import (
 
 	"forager/infra/local/clickhouse"
 	"forager/internal/platform/analytics"
+	"forager/internal/platform/freeport"
 	"forager/internal/platform/pipeline"
 	tables "forager/schemas/clickhouse"
 )
@@ -343,12 +344,11 @@ func TestErrorClasses(t *testing.T) {
 	if err := analytics.Insert(ctx, d, []analytics.Marker{{}}); err == nil || analytics.Unavailable(err) {
 		t.Errorf("a missing table: %v", err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := freeport.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	l.Close()
+	address := free[0]
 	away := open(t, pipeline.ClickHouse{URL: "http://" + address})
 	for what, f := range map[string]func(context.Context) error{"check": away.Check, "migrate": away.Migrate} {
 		if err := f(ctx); err == nil || !analytics.Unavailable(err) || !strings.Contains(err.Error(), address) {
@@ -361,7 +361,7 @@ func TestErrorClasses(t *testing.T) {
 		t.Errorf("a context that ended: %v", err)
 	}
 	proxy := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "starting", http.StatusServiceUnavailable) })}
-	l, err = net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,11 @@ func TestErrorClasses(t *testing.T) {
 
 func TestServerComesBack(t *testing.T) {
 	dir := t.TempDir()
-	s, err := clickhouse.Start(t.Context(), dir, "127.0.0.1:0", clickhouse.Settings{})
+	free, err := freeport.Addresses(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := clickhouse.Start(t.Context(), dir, free[0], clickhouse.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,17 +5,18 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"forager/internal/platform/freeport"
 )
 
 // Free returns an address of this machine (host:port) at which no server listens.
 func Free(t testing.TB) string {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	free, err := freeport.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	return conn.LocalAddr().String()
+	return free[0]
 }
 
 // Start answers queries at an address (UDP) until the result is closed, at the end of the test at the latest: every name

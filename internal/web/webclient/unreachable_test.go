@@ -8,16 +8,17 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"forager/internal/platform/freeport"
 )
 
 // TestWhatCannotBeReached dials servers that do not exist.
 func TestWhatCannotBeReached(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := freeport.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := free.Addr().String()
-	free.Close()
+	closed := free[0]
 	ask := func(set Settings, url string) *UnreachableError {
 		t.Helper()
 		set.HeaderTimeout, set.BodyTimeout, set.AllowPrivate = 2*time.Second, 5*time.Second, []string{"127.0.0.0/8"}

@@ -21,6 +21,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"forager/internal/platform/freeport"
 	"forager/internal/web/warc"
 	"forager/internal/web/webarchive"
 	"forager/internal/web/weburl"
@@ -322,12 +323,11 @@ func TestBadAnswers(t *testing.T) {
 			t.Errorf("%.40q: %+v, %v", says, a, err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := freeport.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close()
-	if _, err := client(t, own).Get(t.Context(), Request{URL: parse(t, "http://"+l.Addr().String()), MaxBody: 1}); err == nil || errors.Is(err, ErrTimeout) {
+	if _, err := client(t, own).Get(t.Context(), Request{URL: parse(t, "http://"+free[0]), MaxBody: 1}); err == nil || errors.Is(err, ErrTimeout) {
 		t.Errorf("no listener: %v", err)
 	}
 }
