@@ -27,6 +27,7 @@ import (
 	"forager/internal/audit"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
+	"forager/internal/operate"
 	"forager/internal/platform/pipeline"
 	"forager/schemas"
 )
@@ -318,11 +319,30 @@ func judged(t *testing.T, e *audit.Evidence) *audit.Result {
 	return r
 }
 
-// run runs the whole command in this process and returns what it printed.
+// run runs the whole command in this process and returns what it printed. A command reads the topics itself: what it has waited for is
+// in r.books, too, when run returns.
 func (r *rig) run(args ...string) (stdout, stderr string, code int) {
+	r.t.Helper()
 	var out, err bytes.Buffer
 	code = root.Run(r.s, append([]string{"--config", r.path}, args...), &out, &err)
+	if r.books != nil && deploy.Answers(r.cfg.Kafka.Brokers[0]) {
+		r.current()
+	}
 	return out.String(), err.String(), code
+}
+
+// current waits until r.books have read what is in the topics now.
+func (r *rig) current() {
+	r.t.Helper()
+	ends, err := r.books.Client.Ends(r.s, operate.Followed...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	wait(r.t, "the topics are read", func() bool {
+		r.books.Mu.Lock()
+		defer r.books.Mu.Unlock()
+		return !slices.ContainsFunc(operate.Followed, func(topic string) bool { return r.books.Next[topic] < ends[topic][0] })
+	})
 }
 
 func (r *rig) mustRun(args ...string) string {
