@@ -373,9 +373,6 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 func excludeAsCounted(t *testing.T, r *rig, o *operator) {
 	t.Helper()
 	const path = "/api/v1/crawls/steered/change"
-	r.until("steered", "nothing in flight", time.Minute, func(st *schemas.CrawlStatus) bool {
-		return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0
-	})
 	preview := func(set string) (effect *why.Effect) {
 		_, _, body := o.do("POST", path, "", fmt.Sprintf(`{"set":[%q],"dry_run":true}`, set))
 		var c operate.Change
@@ -384,9 +381,15 @@ func excludeAsCounted(t *testing.T, r *rig, o *operator) {
 		}
 		return c.Excludes
 	}
-	before := r.books.Status("steered")
-	if all := preview("exclude.prefixes=[/]"); all.Removed != all.Queued || all.Queued != before.GetQueued() || !all.Exact || len(all.Best) == 0 {
-		t.Errorf("all URLs: %+v, the status has %d queued", all, before.GetQueued())
+	var before *schemas.CrawlStatus
+	var all *why.Effect
+	// A status is of an earlier moment than a preview: before the pause, or before the seeds given above arrived.
+	wait(t, "nothing is in flight, and the status has as many queued as the preview", func() bool {
+		before, all = r.books.Status("steered"), preview("exclude.prefixes=[/]")
+		return before.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && before.GetInFlight() == 0 && all.Queued == before.GetQueued()
+	})
+	if all.Removed != all.Queued || !all.Exact || len(all.Best) == 0 {
+		t.Errorf("all URLs: %+v", all)
 	}
 	u, err := url.Parse(preview("exclude.prefixes=[/]").Best[0].URL)
 	if err != nil {
