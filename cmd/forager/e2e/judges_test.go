@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ type service struct {
 	topic string
 	takes time.Duration
 	mode  atomic.Value // "fine", "rubbish", "slow", "away"
+	met   sync.Map     // the modes in which it was asked
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +40,9 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprint("asked was ", asked, err), http.StatusBadRequest)
 		return
 	}
-	switch s.mode.Load() {
+	mode := s.mode.Load()
+	s.met.Store(mode, true)
+	switch mode {
 	case "rubbish":
 		io.WriteString(w, `{"pages": "all of them"}`)
 		return
@@ -84,10 +88,11 @@ func (r *rig) rejudged(t *testing.T, g *demo.Environment) {
 	r.begin(r.crawl(g, "hard", "hard-focus", 100_000, slowly))
 	more := func(crawl string, pages uint64) {
 		t.Helper()
-		before := r.books.Status(crawl).GetPages()
+		asked := time.Now().UnixMilli() // a status is a second old or less: pages from before do not count
+		before := r.until(crawl, "reported", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetAt() >= asked }).GetPages()
 		r.until(crawl, "further", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() >= before+pages })
 	}
-	more(crawl, 60)
+	more(crawl, 40)
 	r.testChangesRefused(t, g.Topic, other)
 
 	out := r.mustRun("crawl", "focus", crawl, "--good", branch, "--bad", g.Topic, "--good", other, "--weight", other+"=0.5")
@@ -96,10 +101,10 @@ func (r *rig) rejudged(t *testing.T, g *demo.Environment) {
 	}
 	more("hard", 30)
 	r.mustRun("crawl", "focus", "hard", "--good", other)
-	more(crawl, 60)
+	more(crawl, 40)
 	r.mustRun("crawl", "stop", "hard")
 	r.mustRun("crawl", "focus", crawl, "--good", g.Topic, "--bad", branch, "--bad", other)
-	more(crawl, 30)
+	more(crawl, 40)
 
 	ruled := r.file("sim.rules", fmt.Sprintf("Other: title has 'never'\n%s: url matches '^http' and not text has 'nowhere at all'\n", g.Topic))
 	if out := r.mustRun("critic", "rules", ruled, "--name", "ruled"); !strings.Contains(out, "2 rules; classes Other, "+g.Topic) || !strings.Contains(out, "published ruled/") {
@@ -108,22 +113,23 @@ func (r *rig) rejudged(t *testing.T, g *demo.Environment) {
 	if out := r.mustRun("crawl", "critic", crawl, "--shadow", "ruled"); !strings.Contains(out, "for comparison only: ruled/") {
 		t.Errorf("crawl critic: %s", out)
 	}
-	more(crawl, 60)
+	more(crawl, 40)
 
 	asking := "url: " + srv.URL + "\ntopics: [" + g.Topic + "]\ntimeout: 200ms\nbreaker: {failures: 3, pause: 500ms}\n"
 	if out := r.mustRun("critic", "predicate", r.file("asked.yaml", asking+"fallback: test\n"), "--name", "asked"); !strings.Contains(out, "it answered in") || !strings.Contains(out, "fallback test/") {
 		t.Errorf("critic predicate: %s", out)
 	}
 	r.mustRun("crawl", "critic", crawl, "asked")
-	more(crawl, 60)
+	more(crawl, 40)
 	for _, mode := range []string{"rubbish", "slow", "away"} {
 		s.mode.Store(mode)
-		more(crawl, 40)
+		wait(t, "the service is asked while it is "+mode, func() bool { _, ok := s.met.Load(mode); return ok }) // not while its breaker is open
+		more(crawl, 20)
 	}
 	r.mustRun("critic", "predicate", r.file("alone.yaml", asking+"patience: 300ms\n"), "--name", "alone")
 	r.begin(r.crawl(g, "alone", "soft-focus", 100, func(ctl *schemas.CrawlControl) { ctl.Critic = "alone" }))
 	r.mustRun("crawl", "critic", crawl, "test", "--no-shadow")
-	more(crawl, 90)
+	more(crawl, 40)
 	if st := r.until("alone", "finished", time.Minute, finished); st.GetPages() != 0 || st.GetOutcomes()["failed:critic-score"] != uint64(len(g.Seeds)) {
 		t.Errorf("without a fallback: %v", st)
 	}
