@@ -398,8 +398,11 @@ func TestDemosEndTheirProcesses(t *testing.T) {
 			}
 			args := []string{name, "--out", out, "--bin", bin(t), "--from", "../../../pipeline.yaml", "--pages", "300"}
 			program := "forager-lab"
-			if name == "demo" {
+			switch name {
+			case "demo":
 				program = "forager"
+			case "bench":
+				args = append(args, "--cores", "1") // it refuses more than there are
 			}
 			signalOnce(t, filepath.Join(bin(t), program), args, t.TempDir(), new(printout), underway, syscall.SIGTERM, cli.ExitFailure)
 			for _, p := range append(before, started().List...) {
