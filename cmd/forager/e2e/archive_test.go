@@ -87,7 +87,7 @@ func TestTheArchive(t *testing.T) {
 	archivist := []string{"archive-parquet"}
 	for _, failpoint := range []string{"archived-a-part:3", "inserted-before-commit:1"} {
 		r.start(archivist, "FORAGER_FAILPOINT="+failpoint)
-		if err := r.gone("archive-parquet-0", time.Minute); err != nil {
+		if err := r.gone("archive-parquet-0", 3*time.Minute); err != nil {
 			t.Fatalf("%s was never reached: %v", failpoint, err)
 		}
 	}

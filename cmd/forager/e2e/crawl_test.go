@@ -64,7 +64,7 @@ func TestKilledStages(t *testing.T) {
 		ctl.Policies, ctl.Mixture, ctl.Distiller = both.Policies, both.Mixture, &schemas.Distiller{Every: 10}
 	}))
 	for _, stage := range cli.StageNames {
-		if err := r.gone(stage+"-0", time.Minute); err != nil {
+		if err := r.gone(stage+"-0", 3*time.Minute); err != nil {
 			t.Fatalf("its failpoint was never reached: %v", err)
 		}
 		r.start([]string{stage})

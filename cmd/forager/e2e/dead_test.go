@@ -62,7 +62,7 @@ func (r *rig) testDead(t *testing.T, g *demo.Environment) {
 	if out := r.mustRun("dead", "replay", fmt.Sprint(failed.Number)); !strings.Contains(out, "0 requests") || !strings.Contains(out, "1 have been tried again since") {
 		t.Errorf("dead replay again: %s", out)
 	}
-	st := r.until("lost", "finished", 30*time.Second, finished)
+	st := r.until("lost", "finished", time.Minute, finished)
 	if st.GetOutcomes()["failed:parse-dom"] != 1 || st.GetPages() != 600 {
 		t.Errorf("%d pages, outcomes %v", st.GetPages(), st.GetOutcomes())
 	}

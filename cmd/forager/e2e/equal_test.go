@@ -88,7 +88,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 			}
 		}))
 	}
-	if err := r.gone("distill-0", time.Minute); err != nil {
+	if err := r.gone("distill-0", 3*time.Minute); err != nil {
 		t.Fatalf("its failpoint was never reached: %v", err)
 	}
 	r.start([]string{"distill"})
@@ -230,7 +230,7 @@ func (r *rig) followsPaths(crawl string) {
 // untilSettled waits for that number of leaps: the last ones may follow the status of the finished crawl.
 func (r *rig) untilSettled(crawl string, leaps int) {
 	r.t.Helper()
-	for end := time.Now().Add(10 * time.Second); len(records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl)) < leaps; {
+	for end := time.Now().Add(time.Minute); len(records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl)) < leaps; {
 		if time.Now().After(end) {
 			return // sameLeaps reports what is missing
 		}

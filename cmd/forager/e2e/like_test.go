@@ -83,7 +83,7 @@ func (r *rig) watchLiked(crawl, second string) []string {
 	defer opened.Close()
 	resumed := make(chan error, 1)
 	go func() {
-		_, err := crawls.Poll(r.s, time.Minute, func() (bool, error) {
+		_, err := crawls.Poll(r.s, 5*time.Minute, func() (bool, error) {
 			ctl, err := r.books.Control(crawl)
 			return ctl.GetCritic() != second, err
 		})

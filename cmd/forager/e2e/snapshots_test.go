@@ -36,7 +36,7 @@ func (r *rig) end(stage string, by syscall.Signal) string {
 	if err := syscall.Kill(r.pid(name), by); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := r.gone(name, 20*time.Second); err != nil {
+	if err := r.gone(name, time.Minute); err != nil {
 		r.t.Fatal(err)
 	}
 	return deploy.LastLines(log, 40)
