@@ -152,12 +152,12 @@ func TestServesAndStops(t *testing.T) {
 	if code, body := get(t, config, "http://"+tables+"/?query=SHOW+CREATE+DATABASE+kept"); code != 200 {
 		t.Errorf("after the restart ClickHouse answers %d %s", code, body)
 	}
-	// A second signal stops it at once.
+	// A second signal stops it at once, while it waits for a query.
 	slow := make(chan struct{})
 	go func() {
 		defer close(slow)
 		login, _ := load(t, config).ClickHouse.Login()
-		http.Post("http://"+tables+"/?query=SELECT+sleep(3)&password="+login.Password, "", nil)
+		http.Post("http://"+tables+"/?query=SELECT+sleepEachRow(0.1)+FROM+numbers(600)+SETTINGS+max_block_size%3D1&password="+login.Password, "", nil)
 	}()
 	for begin := time.Now(); time.Since(begin) < time.Minute; {
 		if _, body := get(t, config, "http://"+tables+"/?query=SELECT+count()+FROM+system.processes"); body == "2\n" {
