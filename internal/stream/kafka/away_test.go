@@ -52,6 +52,10 @@ func (n *Network) dial(ctx context.Context, network, addr string) (net.Conn, err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.cut { // meanwhile
+		conn.Close()
+		return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("the network is cut")}
+	}
 	n.conns[conn] = true
 	return conn, nil
 }

@@ -72,7 +72,7 @@ func TestBatchesHoldManyRecordsInTheirOrder(t *testing.T) {
 	produced(t, c, b, 1, n)
 	var s shelf
 	r := streamtest.Run(t, func(ctx context.Context) error {
-		return runner.Batched{Stage: "order", Inputs: []string{a, b}, MaxRecords: 400, Flush: 50 * time.Millisecond, Handle: s.take}.Run(ctx, c)
+		return runner.Batched{Stage: "order", Inputs: []string{a, b}, MaxRecords: 400, Flush: 200 * time.Millisecond, Handle: s.take}.Run(ctx, c)
 	})
 	streamtest.Eventually(t, func() bool { return s.size() >= 3*n })
 	// The last records wait for time to pass, not for a full batch.

@@ -124,9 +124,10 @@ func TestAMissingObjectParksItsCrawlOnly(t *testing.T) {
 	if !strings.Contains(l.String(), "msg=parked") || !strings.Contains(l.String(), "crawl=a") || !strings.Contains(l.String(), "critic of a") {
 		t.Errorf("the log does not name the crawl and the object:\n%s", l)
 	}
-	if got := streamtest.Gauge(mc.Metrics.Parked.WithLabelValues(in, "0", "a", "critic of a")); got != n {
-		t.Errorf("the metric shows %v parked records, want %d", got, n)
-	}
+	// The last record of a may be handled behind those of the other crawls that came after it.
+	streamtest.Eventually(t, func() bool {
+		return streamtest.Gauge(mc.Metrics.Parked.WithLabelValues(in, "0", "a", "critic of a")) == n
+	})
 	if err := r.End(); err != nil {
 		t.Fatal(err)
 	}

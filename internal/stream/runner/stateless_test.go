@@ -361,6 +361,7 @@ func TestUnavailableIsWaitedForInOrder(t *testing.T) {
 	s.Poison = func(stream.Record, error) ([]stream.Out, error) { panic("nothing is poison here") }
 	r := streamtest.Run(t, func(ctx context.Context) error { return s.Run(ctx, c) })
 	streamtest.Eventually(t, func() bool { return strings.Contains(l.String(), "no critic yet") })
+	streamtest.Eventually(t, func() bool { return w.Count(t, c, out) >= 5 })
 	if at := streamtest.Gauge(c.Metrics.Waiting); at != 1 {
 		t.Errorf("the metric waiting is %v", at)
 	}
