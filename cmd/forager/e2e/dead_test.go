@@ -55,6 +55,7 @@ func (r *rig) testDead(t *testing.T, g *demo.Environment) {
 	}
 	r.fails(t, cli.ExitFailure, []string{"dead", "replay", fmt.Sprint(failed.Number), fmt.Sprint(lost.Number)},
 		fmt.Sprintf("letter %d: it is about no request", lost.Number), "nothing was sent")
+	open := r.gate(100)
 	if out := r.mustRun("dead", "replay", "--crawl", "lost"); out != "1 requests are to be tried again\n" {
 		t.Errorf("dead replay: %s", out)
 	}
@@ -62,6 +63,7 @@ func (r *rig) testDead(t *testing.T, g *demo.Environment) {
 	if out := r.mustRun("dead", "replay", fmt.Sprint(failed.Number)); !strings.Contains(out, "0 requests") || !strings.Contains(out, "1 have been tried again since") {
 		t.Errorf("dead replay again: %s", out)
 	}
+	open()
 	st := r.until("lost", "finished", time.Minute, finished)
 	if st.GetOutcomes()["failed:parse-dom"] != 1 || st.GetPages() != 600 {
 		t.Errorf("%d pages, outcomes %v", st.GetPages(), st.GetOutcomes())

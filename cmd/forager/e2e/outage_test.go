@@ -322,10 +322,20 @@ func resolverAway(t *testing.T, r *rig, g *demo.Environment, resolver string) {
 	w := &pages{each: each}
 	var mu sync.Mutex
 	var log [][2]time.Time // begin and end of each request
+	// The web answers so many requests, and the others once the resolver is away.
+	var left atomic.Int64
+	left.Store(40)
+	away := make(chan struct{})
 	named := newAbsent(t, "127.0.0.1", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var host int
 		if _, err := fmt.Sscanf(r.Host, "h%d.", &host); err != nil {
 			t.Errorf("host %s", r.Host)
+		}
+		if left.Add(-1) < 0 {
+			select {
+			case <-away:
+			case <-r.Context().Done():
+			}
 		}
 		rw.Header().Set("Connection", "close")
 		begin := time.Now()
@@ -356,6 +366,7 @@ func resolverAway(t *testing.T, r *rig, g *demo.Environment, resolver string) {
 	server := nameserver.Start(t, resolver)
 	r.until("names", "under way", 2*time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
 	server.Close()
+	close(away)
 	st = r.until("names", "waiting again", time.Minute, waiting)
 	if st.GetQueued() == 0 {
 		t.Errorf("it waits without a URL: %v", st)

@@ -263,9 +263,11 @@ func (r *rig) firstModel(t *testing.T, crawl string) string {
 
 // testUse: a paused crawl gets a retrained model and ranks by it to its end, while learning continues.
 func (r *rig) testUse(t *testing.T, g *demo.Environment) {
+	open := r.gate(150)
 	r.begin(r.crawl(g, "used", "apprentice", 300, nil))
 	r.until("used", "learning", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 60 })
-	r.mustRun("crawl", "pause", "used")
+	r.mustRun("crawl", "pause", "--wait", "0s", "used")
+	open()
 	paused := r.until("used", "paused", time.Minute, func(st *schemas.CrawlStatus) bool {
 		return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0
 	})

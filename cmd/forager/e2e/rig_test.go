@@ -389,6 +389,17 @@ func (r *rig) joined(name string) bool {
 	return bytes.LastIndex(b, []byte("msg=joined")) > bytes.LastIndex(b, []byte("msg=started"))
 }
 
+// gate lets the web respond to n more requests until open is called. A crawl may fetch hundreds of pages between two statuses.
+func (r *rig) gate(n int) (open func()) {
+	web := &gated{handler: r.web.handler, permits: make(chan struct{}, n)}
+	web.permit(n)
+	r.web.serve(web)
+	return func() {
+		close(web.permits)
+		r.web.serve(web.handler)
+	}
+}
+
 // gated is a web that responds to a limited number of requests, besides those for robots.txt, so that a crawl
 // is still running at a certain point; the others wait. When permits is closed it responds to all.
 type gated struct {

@@ -15,6 +15,7 @@ import (
 // fourShards crawls with four shards, one after another of which loses its owner: it spends its budget exactly,
 // and every command sums the shards.
 func (r *rig) fourShards(t *testing.T, g *demo.Environment) {
+	open := r.gate(200)
 	r.begin(r.crawl(g, "four", "apprentice", 400, func(c *schemas.CrawlControl) {
 		c.Shards = 4
 		c.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
@@ -23,6 +24,7 @@ func (r *rig) fourShards(t *testing.T, g *demo.Environment) {
 	if out := r.mustRun("verify", "four"); !strings.Contains(out, "link.found       checked by its records, as of the offsets ") || !strings.Contains(out, "everything agrees") {
 		t.Errorf("verify of a crawl that runs:\n%s", out)
 	}
+	open()
 	if err := syscall.Kill(r.pid("prioritize-0"), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
