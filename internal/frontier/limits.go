@@ -6,6 +6,7 @@ import (
 
 	"forager/internal/rank/distill"
 	"forager/internal/rank/linkfeature"
+	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
 	"forager/schemas"
 )
@@ -102,6 +103,25 @@ func newLimits(ctl *schemas.CrawlControl) (limits, error) {
 	orDefault(&l.switchPages, max(30, budget/20))
 	orDefault(&l.refitPages, min(max(budget/40, 10), max(100, budget/200)))
 	return l, nil
+}
+
+// Check is an error that Configure would return for a control record, whatever its shard is.
+func Check(ctl *schemas.CrawlControl) error {
+	if _, err := newLimits(ctl); err != nil {
+		return err
+	}
+	policies, _, err := newPolicies(ctl, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := newShadows(ctl, policies); err != nil {
+		return err
+	}
+	if _, err := policy.NewMixture(ctl.GetMixture(), ctl.GetRandomSeed()); err != nil {
+		return err
+	}
+	_, err = scope.NewExcludes(ctl.GetExcludes())
+	return err
 }
 
 // MaxShards is the largest number of shards of a crawl: shard 0 reads all of their reports for every decision.

@@ -11,7 +11,7 @@ import (
 
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier/why"
-	"forager/internal/platform/objects"
+	"forager/internal/platform/registry"
 	"forager/schemas"
 )
 
@@ -34,7 +34,7 @@ type Change struct {
 // in force. If one of them cannot change, nothing is changed, and the error names it; with dryRun nothing is changed in any case, and the
 // result has the reasons. seen is the revision from which the change was derived; 0 = that in force.
 func (b *Topics) Change(
-	ctx context.Context, store *objects.Store, crawl string, seen uint64, dryRun bool, compare func(*schemas.CrawlControl) (*crawlfile.Changed, error),
+	ctx context.Context, store registry.Store, crawl string, seen uint64, dryRun bool, compare func(*schemas.CrawlControl) (*crawlfile.Changed, error),
 ) (*Change, error) {
 	from, err := b.begin(crawl, seen)
 	if err != nil {
@@ -55,16 +55,17 @@ func (b *Topics) Change(
 	case from.ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED:
 		return nil, refusef("crawl %q was stopped; resume it first (forager crawl resume)", crawl)
 	}
-	if err := b.settle(ctx, store, changed); err != nil {
+	if from.ctl.GetCritic() == "" && changed.Has("critic", "focus", "weights", "bad", "forms", "shadows") {
+		return nil, refuseFetching(crawl)
+	}
+	if dryRun {
+		return x, Settle(ctx, b, store, from.ctl, changed.Control)
+	}
+	next, err := b.follow(ctx, store, from, changed.Control)
+	if err != nil {
 		return nil, err
 	}
-	if !dryRun {
-		next, err := b.UpdateTo(ctx, changed.Control, from.offset)
-		if err != nil {
-			return nil, err
-		}
-		x.Revision = next.GetRevision()
-	}
+	x.Revision = next.GetRevision()
 	return x, nil
 }
 
@@ -87,23 +88,4 @@ func (x Explainer) Preview(ctx context.Context, c *Change) {
 		return
 	}
 	c.Excludes = total
-}
-
-// settle replaces names of critics and guides by their versions, and checks that the crawl can be judged and ranked so.
-func (b *Topics) settle(ctx context.Context, store *objects.Store, changed *crawlfile.Changed) error {
-	next := changed.Control
-	if changed.Has("critic", "focus", "weights", "bad", "shadows") {
-		if next.GetCritic() == "" {
-			return refusef("crawl %q only fetches: no critic judges its pages", next.GetCrawl())
-		}
-		if err := SettleJudges(ctx, b, store, next); err != nil {
-			return err
-		}
-	}
-	if changed.Has("ranker", "ranker_shadows", "guides") {
-		if err := SettleGuides(ctx, b, store, next); err != nil {
-			return err
-		}
-	}
-	return ReadNoURLs(ctx, b, store, next)
 }

@@ -11,6 +11,7 @@ import (
 	"forager/internal/classify/taxonomy"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
+	"forager/internal/platform/registry"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -93,6 +94,11 @@ func refuseStopping(crawl string) error {
 	return refusef("crawl %q is being stopped: resume it (forager crawl resume %s) when nothing is in flight any more (forager crawl watch %s)", crawl, crawl, crawl)
 }
 
+// refuseFetching is the reason why a crawl that has no critic is not judged in another way.
+func refuseFetching(crawl string) error {
+	return refusef("crawl %q only fetches: no critic judges its pages", crawl)
+}
+
 // Refocus returns the change of the focus of a crawl, for Rejudge.
 func Refocus(change taxonomy.Change) func(*schemas.CrawlControl) error {
 	return func(next *schemas.CrawlControl) error {
@@ -111,7 +117,7 @@ func Refocus(change taxonomy.Change) func(*schemas.CrawlControl) error {
 // Rejudge changes how a running crawl is judged, after checking that it can be judged so. It returns the control record before and
 // after: the same one if nothing changes. seen is the revision from which the change was derived; 0 = that in force.
 func (b *Topics) Rejudge(
-	ctx context.Context, store *objects.Store, crawl string, seen uint64, change func(*schemas.CrawlControl) error,
+	ctx context.Context, store registry.Store, crawl string, seen uint64, change func(*schemas.CrawlControl) error,
 ) (before, next *schemas.CrawlControl, err error) {
 	from, err := b.begin(crawl, seen)
 	if err != nil {
@@ -119,7 +125,7 @@ func (b *Topics) Rejudge(
 	}
 	old := from.ctl
 	if old.GetCritic() == "" {
-		return nil, nil, refusef("crawl %q only fetches: no critic judges its pages", crawl)
+		return nil, nil, refuseFetching(crawl)
 	}
 	next = proto.CloneOf(old)
 	if err := change(next); err != nil {
@@ -136,14 +142,8 @@ func (b *Topics) Rejudge(
 			}
 			next.Shadows = slices.DeleteFunc(next.Shadows, func(v string) bool { return v == version })
 		}
-		if err := SettleJudges(ctx, b, store, next); err != nil {
-			return nil, nil, err
-		}
 	}
-	if proto.Equal(old, next) {
-		return old, old, nil
-	}
-	next, err = b.UpdateTo(ctx, next, from.offset)
+	next, err = b.follow(ctx, store, from, next)
 	return old, next, err
 }
 

@@ -22,9 +22,9 @@ import (
 // maxShadows is the number of critics that may judge a crawl in addition to the one that counts.
 const maxShadows = 2
 
-// SettleJudges puts the versions of named critics into a control record, after checking that the critic, its
+// settleJudges puts the versions of named critics into a control record, after checking that the critic, its
 // fallback and the shadows exist and have the marked topics.
-func SettleJudges(ctx context.Context, b *Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
+func settleJudges(ctx context.Context, b *Topics, store registry.Store, ctl *schemas.CrawlControl) error {
 	version, err := SettleJudge(ctx, b, store, ctl, ctl.GetCritic())
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func SettleJudges(ctx context.Context, b *Topics, store *objects.Store, ctl *sch
 }
 
 // SettleJudge finds a critic and returns its version, after checking that it and its fallback have the marked topics.
-func SettleJudge(ctx context.Context, b *Topics, store *objects.Store, ctl *schemas.CrawlControl, name string) (version string, err error) {
+func SettleJudge(ctx context.Context, b *Topics, store registry.Store, ctl *schemas.CrawlControl, name string) (version string, err error) {
 	by, version, err := OpenCritic(ctx, b, store, name)
 	if err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func SettleJudge(ctx context.Context, b *Topics, store *objects.Store, ctl *sche
 // OpenCritic opens a critic by its name or version and checks that it is the one announced. The announcement of
 // an older version may be gone, since model.published keeps the newest of a name: then the object is checked
 // against the digest in the version.
-func OpenCritic(ctx context.Context, b *Topics, store *objects.Store, name string) (by critic.Classifier, version string, err error) {
+func OpenCritic(ctx context.Context, b *Topics, store registry.Store, name string) (by critic.Classifier, version string, err error) {
 	m, unknown := b.Critic(name)
 	data, version, err := fetchNamed(ctx, store, "critic", name, m, unknown)
 	if err != nil {
@@ -82,7 +82,7 @@ func OpenCritic(ctx context.Context, b *Topics, store *objects.Store, name strin
 }
 
 // fetchNamed reads the file of a critic or a guide that is announced; or else an older version, by its digest.
-func fetchNamed(ctx context.Context, store *objects.Store, kind, name string, m *schemas.ModelPublished, unknown error) (data []byte, version string, err error) {
+func fetchNamed(ctx context.Context, store registry.Store, kind, name string, m *schemas.ModelPublished, unknown error) (data []byte, version string, err error) {
 	if unknown != nil {
 		data, err = olderModel(ctx, store, kind, name, unknown)
 		return data, name, err
@@ -92,7 +92,7 @@ func fetchNamed(ctx context.Context, store *objects.Store, kind, name string, m 
 }
 
 // olderModel reads a version that is no longer announced; unknown is the error if there is none.
-func olderModel(ctx context.Context, store *objects.Store, kind, version string, unknown error) ([]byte, error) {
+func olderModel(ctx context.Context, store registry.Store, kind, version string, unknown error) ([]byte, error) {
 	_, digest, ok := strings.Cut(version, "/")
 	if !ok || len(digest) != 12 {
 		return nil, unknown

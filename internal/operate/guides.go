@@ -8,7 +8,7 @@ import (
 	"forager/internal/classify/criticfile"
 	"forager/internal/classify/httpmodel"
 	"forager/internal/crawl/crawlfile"
-	"forager/internal/platform/objects"
+	"forager/internal/platform/registry"
 	"forager/internal/rank/backlink"
 	"forager/internal/rank/guide"
 	"forager/internal/rank/guidefile"
@@ -17,7 +17,7 @@ import (
 )
 
 // settleBacklinks puts the version of a named source into a control record, after checking that it exists and can be used.
-func settleBacklinks(ctx context.Context, b *Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
+func settleBacklinks(ctx context.Context, b *Topics, store registry.Store, ctl *schemas.CrawlControl) error {
 	source := ctl.GetBacklinks().GetSource()
 	if source == "" {
 		return nil
@@ -34,9 +34,9 @@ func settleBacklinks(ctx context.Context, b *Topics, store *objects.Store, ctl *
 	return nil
 }
 
-// SettleGuides puts the versions of named guides into the policies and shadows of a control record, after
+// settleGuides puts the versions of named guides into the policies and shadows of a control record, after
 // checking that they exist and fit.
-func SettleGuides(ctx context.Context, b *Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
+func settleGuides(ctx context.Context, b *Topics, store registry.Store, ctl *schemas.CrawlControl) error {
 	for _, p := range schemas.Orders(ctl) {
 		if p.GetRanker() != schemas.Ranker_RANKER_GUIDE {
 			continue
@@ -49,7 +49,7 @@ func SettleGuides(ctx context.Context, b *Topics, store *objects.Store, ctl *sch
 			return fmt.Errorf("ranker %s: guide %s is %s", p.GetName(), version, is)
 		}
 		if critic := b.Published(version).GetCritic(); critic != "" && critic != ctl.GetCritic() {
-			return fmt.Errorf("ranker %s: guide %s was made for the critic %s, and the crawl is judged by %s", p.GetName(), version, critic, ctl.GetCritic())
+			return refusef("ranker %s: guide %s was made for the critic %s, and the crawl is judged by %s", p.GetName(), version, critic, ctl.GetCritic())
 		}
 		p.Guide = version
 	}
@@ -57,7 +57,7 @@ func SettleGuides(ctx context.Context, b *Topics, store *objects.Store, ctl *sch
 }
 
 // openGuide opens a guide by its name or version, as openCritic does.
-func openGuide(ctx context.Context, b *Topics, store *objects.Store, name string) (by guide.Guide, version string, err error) {
+func openGuide(ctx context.Context, b *Topics, store registry.Store, name string) (by guide.Guide, version string, err error) {
 	m, unknown := b.Guide(name)
 	data, version, err := fetchNamed(ctx, store, "guide", name, m, unknown)
 	if err != nil {
@@ -69,8 +69,8 @@ func openGuide(ctx context.Context, b *Topics, store *objects.Store, name string
 	return by, version, nil
 }
 
-// ReadNoURLs names the critic, guide or features of a crawl that read URLs, if its evaluation labels follow from URLs.
-func ReadNoURLs(ctx context.Context, b *Topics, store *objects.Store, ctl *schemas.CrawlControl) error {
+// readNoURLs names the critic, guide or features of a crawl that read URLs, if its evaluation labels follow from URLs.
+func readNoURLs(ctx context.Context, b *Topics, store registry.Store, ctl *schemas.CrawlControl) error {
 	if !ctl.GetLabelsFromUrls() {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/crawl/crawlfile"
-	"forager/internal/platform/objects"
+	"forager/internal/platform/registry"
 	"forager/schemas"
 )
 
@@ -28,7 +28,7 @@ type Ranking struct {
 // SwitchRanker changes the policies of a crawl that has not finished, by a function that may name guides. It returns the control record
 // before and after. seen is the revision from which the change was derived; 0 = that in force.
 func (b *Topics) SwitchRanker(
-	ctx context.Context, store *objects.Store, crawl string, seen uint64, change func(*schemas.CrawlControl) error,
+	ctx context.Context, store registry.Store, crawl string, seen uint64, change func(*schemas.CrawlControl) error,
 ) (before, next *schemas.CrawlControl, err error) {
 	from, err := b.begin(crawl, seen)
 	if err != nil {
@@ -41,15 +41,7 @@ func (b *Topics) SwitchRanker(
 	if err := change(next); err != nil {
 		return nil, nil, refusal(err)
 	}
-	if err := SettleGuides(ctx, b, store, next); err != nil {
-		return nil, nil, err
-	}
-	if err := ReadNoURLs(ctx, b, store, next); err != nil {
-		return nil, nil, err
-	}
-	if !proto.Equal(next, from.ctl) {
-		next, err = b.UpdateTo(ctx, next, from.offset)
-	}
+	next, err = b.follow(ctx, store, from, next)
 	return from.ctl, next, err
 }
 

@@ -46,7 +46,7 @@ func GoesOn(ctl *schemas.CrawlControl, st *schemas.CrawlStatus) error {
 	return nil
 }
 
-// InScope is an error that names the seeds that the crawl would refuse.
+// InScope is an error that names the seeds that the crawl would refuse by its scope or its exclude rules.
 func InScope(ctx context.Context, cfg *pipeline.Config, ctl *schemas.CrawlControl, seeds []string) error {
 	var list *scope.List
 	if key := ctl.GetScope().GetUrlList(); key != "" {
@@ -66,8 +66,16 @@ func InScope(ctx context.Context, cfg *pipeline.Config, ctl *schemas.CrawlContro
 	if err != nil {
 		return err
 	}
+	excludes, err := scope.NewExcludes(ctl.GetExcludes())
+	if err != nil {
+		return err
+	}
 	var bad []error
 	for _, u := range seeds {
+		if rule := excludes.URL(u); rule != "" {
+			bad = append(bad, fmt.Errorf("seed %s would never be fetched by crawl %s: %s; nothing was sent", u, ctl.GetCrawl(), rule))
+			continue
+		}
 		if reason := sc.Check(u, 0); reason != "" {
 			bad = append(bad, fmt.Errorf("seed %s lies outside the scope of crawl %s (%s); nothing was sent", u, ctl.GetCrawl(), reason))
 		}

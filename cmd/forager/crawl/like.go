@@ -339,7 +339,11 @@ func (l *Liking) Watch(p *critic.LikedCritic, set []samples.Sample, r *LikeResul
 		if operate.Ended(l.B.Status(r.Crawl)) {
 			return nil // the crawl finished before; the version is for later crawls
 		}
-		if err := p.Use(l.S, r.Crawl, m); err != nil {
+		switch err := p.Use(l.S, r.Crawl, m); {
+		case errors.Is(err, operate.ErrRefused): // it was stopped, or has rankers that only fit another critic
+			fmt.Fprintf(l.S.Stderr, "the critic stays as it is: %v\n", err)
+			return nil
+		case err != nil:
 			return err
 		}
 		r.Critics, r.Report = append(r.Critics, m.GetVersion()), report

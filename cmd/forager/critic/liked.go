@@ -14,6 +14,7 @@ import (
 	"forager/cmd/internal/crawls"
 	"forager/cmd/internal/models"
 	"forager/internal/classify/pulearning"
+	"forager/internal/crawl/crawlfile"
 	"forager/internal/export"
 	"forager/internal/page/dom"
 	"forager/internal/platform/analytics"
@@ -25,9 +26,11 @@ import (
 	"forager/schemas"
 )
 
-// Use sets the critic of a crawl from now on.
+// Use sets the critic of a crawl from now on. The error is that of operate.Topics.Change.
 func (p *LikedCritic) Use(s *cli.Session, crawl string, m *schemas.ModelPublished) error {
-	_, err := p.B.Update(s, crawl, func(ctl *schemas.CrawlControl) { ctl.Critic = m.GetVersion() })
+	_, err := p.B.Change(s, p.Store, crawl, 0, false, func(inForce *schemas.CrawlControl) (*crawlfile.Changed, error) {
+		return crawlfile.Set(inForce, []string{"critic=" + m.GetVersion()})
+	})
 	return err
 }
 

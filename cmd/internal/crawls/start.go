@@ -11,7 +11,6 @@ import (
 	"forager/internal/operate"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
-	"forager/internal/rank/apprentice"
 )
 
 // StartCrawl adds the values that depend on the pipeline to the control record, stores the URL list and sends
@@ -37,28 +36,8 @@ func placeCrawl(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 	if err != nil {
 		return err
 	}
-	if ctl.GetCritic() != "" { // a crawl that only fetches has none
-		if err := operate.SettleJudges(ctx, b, store, ctl); err != nil {
-			return err
-		}
-	}
-	if err := operate.SettleGuides(ctx, b, store, ctl); err != nil {
+	if err := operate.Settle(ctx, b, store, nil, ctl); err != nil || checkOnly {
 		return err
-	}
-	if err := operate.ReadNoURLs(ctx, b, store, ctl); err != nil {
-		return err
-	}
-	if v := ctl.GetLearning().GetPrior(); v != "" {
-		settings, err := apprentice.SettingsOf(ctl.GetLearning())
-		if err != nil {
-			return err
-		}
-		if _, err := operate.Prior(ctx, b, store, ctl, v, settings); err != nil {
-			return fmt.Errorf("learning.prior: %w", err)
-		}
-	}
-	if checkOnly {
-		return nil
 	}
 	ctl.Revision = 1
 	ctl.CreatedAt = time.Now().UnixMilli()

@@ -1,6 +1,7 @@
 package crawlfile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -34,10 +35,27 @@ func (c *Crawl) guided(r *strictyaml.Report, f *File) {
 	case b.Ration == 0:
 		r.Problem("backlinks.ration", "is missing; how many queries may there be?")
 	case len(guided) == 0:
-		r.Problem("backlinks", "a guide with layers defines which pages are targets, and %s ranks by none", f.Ranker)
+		r.Problem("backlinks", noLayers, f.Ranker)
 	default:
 		c.Control.Backlinks = &schemas.BacklinkSource{Source: b.Source, Ration: b.Ration}
 	}
+}
+
+// What a ranking lacks for other settings of its crawl.
+const (
+	noLayers       = "a guide with layers defines which pages are targets, and %s ranks by none"
+	noContextGraph = "%s is no ranker of %s"
+)
+
+// CheckRanking is an error that names a setting for a whole crawl, backlinks or context_graph, of which its policies make nothing.
+func CheckRanking(ctl *schemas.CrawlControl) error {
+	switch {
+	case ctl.GetRenewal() != nil && schemas.Renewed(ctl) == nil:
+		return fmt.Errorf("context_graph: "+noContextGraph, contextGraph, NameOf(ctl))
+	case ctl.GetBacklinks() != nil && ctl.GetRenewal() == nil && len(schemas.Guides(ctl)) == 0:
+		return fmt.Errorf("backlinks: "+noLayers, NameOf(ctl))
+	}
+	return nil
 }
 
 // contextGraph is the ranker whose guide a crawl can build from what it fetches.
@@ -69,7 +87,7 @@ func (c *Crawl) renewed(r *strictyaml.Report, f *File) {
 	i := slices.IndexFunc(c.Control.Policies, func(p *schemas.Policy) bool { return p.GetName() == contextGraph })
 	switch {
 	case i < 0:
-		r.Problem("context_graph", "%s is no ranker of %s", contextGraph, f.Ranker)
+		r.Problem("context_graph", noContextGraph, contextGraph, f.Ranker)
 		return
 	case f.Shards > 1:
 		r.Problem("context_graph", "a guide is made of all pages of a crawl of one shard, and shards is %d", f.Shards)
