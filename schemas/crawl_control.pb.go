@@ -840,7 +840,10 @@ type CrawlControl struct {
 	Restored *Restored `protobuf:"bytes,61,opt,name=restored,proto3" json:"restored,omitempty"`
 	// What is not requested any more; not set = nothing. It may change at any time: what matches is not dispatched from the
 	// record on, and what no longer matches takes its place in the frontier again.
-	Excludes      *Excludes `protobuf:"bytes,62,opt,name=excludes,proto3" json:"excludes,omitempty"`
+	Excludes *Excludes `protobuf:"bytes,62,opt,name=excludes,proto3" json:"excludes,omitempty"`
+	// Hosts whose URLs are requested before or after those of all others; not set = all are alike. It may change at any time: the URLs
+	// that are not visited take their new places in the frontier.
+	Priority      *HostPriority `protobuf:"bytes,64,opt,name=priority,proto3" json:"priority,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1085,6 +1088,13 @@ func (x *CrawlControl) GetExcludes() *Excludes {
 	return nil
 }
 
+func (x *CrawlControl) GetPriority() *HostPriority {
+	if x != nil {
+		return x.Priority
+	}
+	return nil
+}
+
 // Restored makes a control record one that every reader accepts, whatever it has read before.
 type Restored struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1232,6 +1242,62 @@ func (x *Excludes) GetLanguages() []string {
 	return nil
 }
 
+// HostPriority has domains: a host is of the one that its name, without port, equals or ends in "." + it, the longest if there are several.
+// Both lists together have at most 1,000, of at most 1,000 bytes each, lower case; none is in both.
+type HostPriority struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Their URLs come before those of other hosts, whatever their scores, in the order of the crawl's policies.
+	First []string `protobuf:"bytes,1,rep,name=first,proto3" json:"first,omitempty"`
+	// Theirs come after them.
+	Last          []string `protobuf:"bytes,2,rep,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostPriority) Reset() {
+	*x = HostPriority{}
+	mi := &file_crawl_control_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostPriority) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostPriority) ProtoMessage() {}
+
+func (x *HostPriority) ProtoReflect() protoreflect.Message {
+	mi := &file_crawl_control_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostPriority.ProtoReflect.Descriptor instead.
+func (*HostPriority) Descriptor() ([]byte, []int) {
+	return file_crawl_control_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *HostPriority) GetFirst() []string {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *HostPriority) GetLast() []string {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
 // Renewal is how stage distill makes the guide of a crawl's policy context-graph.
 type Renewal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1251,7 +1317,7 @@ type Renewal struct {
 
 func (x *Renewal) Reset() {
 	*x = Renewal{}
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +1329,7 @@ func (x *Renewal) String() string {
 func (*Renewal) ProtoMessage() {}
 
 func (x *Renewal) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[3]
+	mi := &file_crawl_control_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +1342,7 @@ func (x *Renewal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renewal.ProtoReflect.Descriptor instead.
 func (*Renewal) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{3}
+	return file_crawl_control_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Renewal) GetEvery() uint64 {
@@ -1328,7 +1394,7 @@ type Distiller struct {
 
 func (x *Distiller) Reset() {
 	*x = Distiller{}
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1406,7 @@ func (x *Distiller) String() string {
 func (*Distiller) ProtoMessage() {}
 
 func (x *Distiller) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[4]
+	mi := &file_crawl_control_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1419,7 @@ func (x *Distiller) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Distiller.ProtoReflect.Descriptor instead.
 func (*Distiller) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{4}
+	return file_crawl_control_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Distiller) GetEvery() uint64 {
@@ -1405,7 +1471,7 @@ type BacklinkSource struct {
 
 func (x *BacklinkSource) Reset() {
 	*x = BacklinkSource{}
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1483,7 @@ func (x *BacklinkSource) String() string {
 func (*BacklinkSource) ProtoMessage() {}
 
 func (x *BacklinkSource) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[5]
+	mi := &file_crawl_control_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1496,7 @@ func (x *BacklinkSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BacklinkSource.ProtoReflect.Descriptor instead.
 func (*BacklinkSource) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{5}
+	return file_crawl_control_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BacklinkSource) GetSource() string {
@@ -1460,7 +1526,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1538,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[6]
+	mi := &file_crawl_control_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1551,7 @@ func (x *Budget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Budget.ProtoReflect.Descriptor instead.
 func (*Budget) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{6}
+	return file_crawl_control_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Budget) GetPages() uint64 {
@@ -1532,7 +1598,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +1610,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[7]
+	mi := &file_crawl_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +1623,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{7}
+	return file_crawl_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Policy) GetName() string {
@@ -1637,7 +1703,7 @@ type Mixture struct {
 
 func (x *Mixture) Reset() {
 	*x = Mixture{}
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1715,7 @@ func (x *Mixture) String() string {
 func (*Mixture) ProtoMessage() {}
 
 func (x *Mixture) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[8]
+	mi := &file_crawl_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1728,7 @@ func (x *Mixture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mixture.ProtoReflect.Descriptor instead.
 func (*Mixture) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{8}
+	return file_crawl_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Mixture) GetKeep() float64 {
@@ -1688,7 +1754,7 @@ type Gate struct {
 
 func (x *Gate) Reset() {
 	*x = Gate{}
-	mi := &file_crawl_control_proto_msgTypes[9]
+	mi := &file_crawl_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1766,7 @@ func (x *Gate) String() string {
 func (*Gate) ProtoMessage() {}
 
 func (x *Gate) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[9]
+	mi := &file_crawl_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1779,7 @@ func (x *Gate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gate.ProtoReflect.Descriptor instead.
 func (*Gate) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{9}
+	return file_crawl_control_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Gate) GetCondition() GateCondition {
@@ -1758,7 +1824,7 @@ type Scope struct {
 
 func (x *Scope) Reset() {
 	*x = Scope{}
-	mi := &file_crawl_control_proto_msgTypes[10]
+	mi := &file_crawl_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1770,7 +1836,7 @@ func (x *Scope) String() string {
 func (*Scope) ProtoMessage() {}
 
 func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[10]
+	mi := &file_crawl_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1783,7 +1849,7 @@ func (x *Scope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scope.ProtoReflect.Descriptor instead.
 func (*Scope) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{10}
+	return file_crawl_control_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Scope) GetHosts() []string {
@@ -1848,7 +1914,7 @@ type Politeness struct {
 
 func (x *Politeness) Reset() {
 	*x = Politeness{}
-	mi := &file_crawl_control_proto_msgTypes[11]
+	mi := &file_crawl_control_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +1926,7 @@ func (x *Politeness) String() string {
 func (*Politeness) ProtoMessage() {}
 
 func (x *Politeness) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[11]
+	mi := &file_crawl_control_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1873,7 +1939,7 @@ func (x *Politeness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Politeness.ProtoReflect.Descriptor instead.
 func (*Politeness) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{11}
+	return file_crawl_control_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Politeness) GetDelayMs() uint32 {
@@ -1956,7 +2022,7 @@ type Learning struct {
 
 func (x *Learning) Reset() {
 	*x = Learning{}
-	mi := &file_crawl_control_proto_msgTypes[12]
+	mi := &file_crawl_control_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2034,7 @@ func (x *Learning) String() string {
 func (*Learning) ProtoMessage() {}
 
 func (x *Learning) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[12]
+	mi := &file_crawl_control_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2047,7 @@ func (x *Learning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Learning.ProtoReflect.Descriptor instead.
 func (*Learning) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{12}
+	return file_crawl_control_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Learning) GetDMax() uint32 {
@@ -2104,7 +2170,7 @@ type Logistic struct {
 
 func (x *Logistic) Reset() {
 	*x = Logistic{}
-	mi := &file_crawl_control_proto_msgTypes[13]
+	mi := &file_crawl_control_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2116,7 +2182,7 @@ func (x *Logistic) String() string {
 func (*Logistic) ProtoMessage() {}
 
 func (x *Logistic) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[13]
+	mi := &file_crawl_control_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2129,7 +2195,7 @@ func (x *Logistic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logistic.ProtoReflect.Descriptor instead.
 func (*Logistic) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{13}
+	return file_crawl_control_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Logistic) GetRate() float64 {
@@ -2166,7 +2232,7 @@ type ModelSchedule struct {
 
 func (x *ModelSchedule) Reset() {
 	*x = ModelSchedule{}
-	mi := &file_crawl_control_proto_msgTypes[14]
+	mi := &file_crawl_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +2244,7 @@ func (x *ModelSchedule) String() string {
 func (*ModelSchedule) ProtoMessage() {}
 
 func (x *ModelSchedule) ProtoReflect() protoreflect.Message {
-	mi := &file_crawl_control_proto_msgTypes[14]
+	mi := &file_crawl_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +2257,7 @@ func (x *ModelSchedule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelSchedule.ProtoReflect.Descriptor instead.
 func (*ModelSchedule) Descriptor() ([]byte, []int) {
-	return file_crawl_control_proto_rawDescGZIP(), []int{14}
+	return file_crawl_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ModelSchedule) GetFirst() uint64 {
@@ -2214,7 +2280,7 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\n" +
 	"\x13crawl_control.proto\x12\n" +
 	"forager.v1\x1a\x13column/column.proto\x1a\n" +
-	"page.proto\"\xe4\x0e\n" +
+	"page.proto\"\x9a\x0f\n" +
 	"\fCrawlControl\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12,\n" +
@@ -2251,7 +2317,8 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\arenewal\x184 \x01(\v2\x13.forager.v1.RenewalR\arenewal\x12&\n" +
 	"\x0fhost_patience_s\x18< \x01(\rR\rhostPatienceS\x120\n" +
 	"\brestored\x18= \x01(\v2\x14.forager.v1.RestoredR\brestored\x120\n" +
-	"\bexcludes\x18> \x01(\v2\x14.forager.v1.ExcludesR\bexcludes\x1a:\n" +
+	"\bexcludes\x18> \x01(\v2\x14.forager.v1.ExcludesR\bexcludes\x124\n" +
+	"\bpriority\x18@ \x01(\v2\x18.forager.v1.HostPriorityR\bpriority\x1a:\n" +
 	"\fWeightsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01:\xf7\x04\x82\xb5\x18\xf2\x04\n" +
@@ -2282,7 +2349,10 @@ const file_crawl_control_proto_rawDesc = "" +
 	"\adomains\x18\x03 \x03(\tR\adomains\x12\x1a\n" +
 	"\bprefixes\x18\x04 \x03(\tR\bprefixes\x12#\n" +
 	"\rcontent_types\x18\x05 \x03(\tR\fcontentTypes\x12\x1c\n" +
-	"\tlanguages\x18\x06 \x03(\tR\tlanguages\"{\n" +
+	"\tlanguages\x18\x06 \x03(\tR\tlanguages\"8\n" +
+	"\fHostPriority\x12\x14\n" +
+	"\x05first\x18\x01 \x03(\tR\x05first\x12\x12\n" +
+	"\x04last\x18\x02 \x03(\tR\x04last\"{\n" +
 	"\aRenewal\x12\x14\n" +
 	"\x05every\x18\x01 \x01(\x04R\x05every\x12\x1c\n" +
 	"\tbootstrap\x18\x02 \x01(\x04R\tbootstrap\x12\x14\n" +
@@ -2449,7 +2519,7 @@ func file_crawl_control_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_control_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_crawl_control_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_crawl_control_proto_goTypes = []any{
 	(CrawlState)(0),        // 0: forager.v1.CrawlState
 	(Expand)(0),            // 1: forager.v1.Expand
@@ -2466,56 +2536,58 @@ var file_crawl_control_proto_goTypes = []any{
 	(*CrawlControl)(nil),   // 12: forager.v1.CrawlControl
 	(*Restored)(nil),       // 13: forager.v1.Restored
 	(*Excludes)(nil),       // 14: forager.v1.Excludes
-	(*Renewal)(nil),        // 15: forager.v1.Renewal
-	(*Distiller)(nil),      // 16: forager.v1.Distiller
-	(*BacklinkSource)(nil), // 17: forager.v1.BacklinkSource
-	(*Budget)(nil),         // 18: forager.v1.Budget
-	(*Policy)(nil),         // 19: forager.v1.Policy
-	(*Mixture)(nil),        // 20: forager.v1.Mixture
-	(*Gate)(nil),           // 21: forager.v1.Gate
-	(*Scope)(nil),          // 22: forager.v1.Scope
-	(*Politeness)(nil),     // 23: forager.v1.Politeness
-	(*Learning)(nil),       // 24: forager.v1.Learning
-	(*Logistic)(nil),       // 25: forager.v1.Logistic
-	(*ModelSchedule)(nil),  // 26: forager.v1.ModelSchedule
-	nil,                    // 27: forager.v1.CrawlControl.WeightsEntry
-	(LeafMode)(0),          // 28: forager.v1.LeafMode
+	(*HostPriority)(nil),   // 15: forager.v1.HostPriority
+	(*Renewal)(nil),        // 16: forager.v1.Renewal
+	(*Distiller)(nil),      // 17: forager.v1.Distiller
+	(*BacklinkSource)(nil), // 18: forager.v1.BacklinkSource
+	(*Budget)(nil),         // 19: forager.v1.Budget
+	(*Policy)(nil),         // 20: forager.v1.Policy
+	(*Mixture)(nil),        // 21: forager.v1.Mixture
+	(*Gate)(nil),           // 22: forager.v1.Gate
+	(*Scope)(nil),          // 23: forager.v1.Scope
+	(*Politeness)(nil),     // 24: forager.v1.Politeness
+	(*Learning)(nil),       // 25: forager.v1.Learning
+	(*Logistic)(nil),       // 26: forager.v1.Logistic
+	(*ModelSchedule)(nil),  // 27: forager.v1.ModelSchedule
+	nil,                    // 28: forager.v1.CrawlControl.WeightsEntry
+	(LeafMode)(0),          // 29: forager.v1.LeafMode
 }
 var file_crawl_control_proto_depIdxs = []int32{
 	0,  // 0: forager.v1.CrawlControl.state:type_name -> forager.v1.CrawlState
-	18, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
-	19, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
-	22, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
-	23, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
-	24, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
-	28, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
-	27, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
-	20, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
-	16, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
-	19, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
-	17, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
-	15, // 12: forager.v1.CrawlControl.renewal:type_name -> forager.v1.Renewal
+	19, // 1: forager.v1.CrawlControl.budget:type_name -> forager.v1.Budget
+	20, // 2: forager.v1.CrawlControl.policies:type_name -> forager.v1.Policy
+	23, // 3: forager.v1.CrawlControl.scope:type_name -> forager.v1.Scope
+	24, // 4: forager.v1.CrawlControl.politeness:type_name -> forager.v1.Politeness
+	25, // 5: forager.v1.CrawlControl.learning:type_name -> forager.v1.Learning
+	29, // 6: forager.v1.CrawlControl.leaves:type_name -> forager.v1.LeafMode
+	28, // 7: forager.v1.CrawlControl.weights:type_name -> forager.v1.CrawlControl.WeightsEntry
+	21, // 8: forager.v1.CrawlControl.mixture:type_name -> forager.v1.Mixture
+	17, // 9: forager.v1.CrawlControl.distiller:type_name -> forager.v1.Distiller
+	20, // 10: forager.v1.CrawlControl.ranker_shadows:type_name -> forager.v1.Policy
+	18, // 11: forager.v1.CrawlControl.backlinks:type_name -> forager.v1.BacklinkSource
+	16, // 12: forager.v1.CrawlControl.renewal:type_name -> forager.v1.Renewal
 	13, // 13: forager.v1.CrawlControl.restored:type_name -> forager.v1.Restored
 	14, // 14: forager.v1.CrawlControl.excludes:type_name -> forager.v1.Excludes
-	19, // 15: forager.v1.Renewal.then:type_name -> forager.v1.Policy
-	2,  // 16: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
-	21, // 17: forager.v1.Policy.gate:type_name -> forager.v1.Gate
-	5,  // 18: forager.v1.Policy.combine:type_name -> forager.v1.Combine
-	6,  // 19: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
-	1,  // 20: forager.v1.Policy.expand:type_name -> forager.v1.Expand
-	3,  // 21: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
-	4,  // 22: forager.v1.Gate.action:type_name -> forager.v1.GateAction
-	10, // 23: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
-	11, // 24: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
-	9,  // 25: forager.v1.Learning.learner:type_name -> forager.v1.Learner
-	25, // 26: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
-	8,  // 27: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
-	7,  // 28: forager.v1.Learning.count:type_name -> forager.v1.Counting
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	15, // 15: forager.v1.CrawlControl.priority:type_name -> forager.v1.HostPriority
+	20, // 16: forager.v1.Renewal.then:type_name -> forager.v1.Policy
+	2,  // 17: forager.v1.Policy.ranker:type_name -> forager.v1.Ranker
+	22, // 18: forager.v1.Policy.gate:type_name -> forager.v1.Gate
+	5,  // 19: forager.v1.Policy.combine:type_name -> forager.v1.Combine
+	6,  // 20: forager.v1.Policy.posterior:type_name -> forager.v1.Posterior
+	1,  // 21: forager.v1.Policy.expand:type_name -> forager.v1.Expand
+	3,  // 22: forager.v1.Gate.condition:type_name -> forager.v1.GateCondition
+	4,  // 23: forager.v1.Gate.action:type_name -> forager.v1.GateAction
+	10, // 24: forager.v1.Learning.pairs:type_name -> forager.v1.Pairs
+	11, // 25: forager.v1.Learning.topics:type_name -> forager.v1.TopicFeatures
+	9,  // 26: forager.v1.Learning.learner:type_name -> forager.v1.Learner
+	26, // 27: forager.v1.Learning.logistic:type_name -> forager.v1.Logistic
+	8,  // 28: forager.v1.Learning.features:type_name -> forager.v1.FeatureFamily
+	7,  // 29: forager.v1.Learning.count:type_name -> forager.v1.Counting
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_crawl_control_proto_init() }
@@ -2530,7 +2602,7 @@ func file_crawl_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_control_proto_rawDesc), len(file_crawl_control_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

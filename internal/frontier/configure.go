@@ -54,6 +54,10 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	if err != nil {
 		return err
 	}
+	groups, err := scope.NewPriority(ctl.GetPriority())
+	if err != nil {
+		return err
+	}
 	shape, err := shapeOf(ctl, o)
 	if err != nil {
 		return err
@@ -72,6 +76,7 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	s.learners.follow(policies, ctl.GetPolicies())
 	s.learners.follow(shadows, ctl.GetRankerShadows())
 	s.cfg.limits, s.places.Policies, s.places.Learns, s.arms.mixture = limits, policies, learns, mixture
+	s.places.Groups = groups
 	s.places.Shadows, s.places.AsksModel = shadows, learns || slices.ContainsFunc(shadows, (*policy.Policy).Learns)
 	s.cfg.models = modelSchedule(s.places.AsksModel, &s.cfg.limits)
 	s.places.Expands = slices.ContainsFunc(policies, (*policy.Policy).ExpandsPages)
@@ -154,7 +159,7 @@ func newPolicies(ctl *schemas.CrawlControl, override map[string]policy.Ranker) (
 // shapeOf is a hash of everything in a control record that places depend on.
 func shapeOf(ctl *schemas.CrawlControl, o Options) (schemas.ID, error) {
 	shape := &schemas.CrawlControl{
-		Policies: ctl.GetPolicies(), RandomSeed: ctl.GetRandomSeed(),
+		Policies: ctl.GetPolicies(), RandomSeed: ctl.GetRandomSeed(), Priority: ctl.GetPriority(),
 		Learning: &schemas.Learning{DMax: ctl.GetLearning().GetDMax()},
 	}
 	if ctl.GetMixture() != nil { // places do not depend on how it chooses

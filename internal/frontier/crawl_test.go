@@ -822,3 +822,43 @@ func TestDroppingIsBounded(t *testing.T) {
 	}
 	s.want(s.dispatch(1), onA("last"))
 }
+
+// TestPriorityOfHosts: rules that change while the crawl runs move the URLs of a host before or after all others, seeds among them, and
+// without rules the order and the tiers are as before.
+func TestPriorityOfHosts(t *testing.T) {
+	s := newScript(t, func(ctl *schemas.CrawlControl) { ctl.Window = 9 })
+	onB := func(name string) string { return "http://x.b.example/" + name }
+	s.seed(onA("1"))
+	s.want(s.dispatch(1), onA("1"))
+	s.deliver(onA("1"), .75, true, onA("2"), onB("1"), onA("3"), onB("2"), onA("4"), onA("5"))
+	change := func(x *schemas.HostPriority) {
+		s.ctl = proto.CloneOf(s.ctl)
+		s.ctl.Revision++
+		s.ctl.Priority = x
+		s.configure()
+		if _, err := s.shard.Rescore(10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tier := func(url string, want uint32) {
+		t.Helper()
+		if got := s.last[url].GetTier(); got != want {
+			t.Errorf("%s is in tier %d, want %d", url, got, want)
+		}
+	}
+	s.want(s.dispatch(1), onA("2"))
+	tier(onA("2"), 0)
+	change(&schemas.HostPriority{First: []string{"b.example"}})
+	s.want(s.dispatch(1), onB("1"))
+	tier(onB("1"), 0)
+	s.open()
+	change(&schemas.HostPriority{Last: []string{"b.example"}})
+	s.seed(onB("seed"))
+	s.want(s.dispatch(2), onA("3"), onA("4"))
+	tier(onA("3"), 4)
+	change(nil)
+	s.want(s.dispatch(1), onB("seed"))
+	change(&schemas.HostPriority{Last: []string{"b.example"}})
+	s.want(s.dispatch(9), onA("5"), onB("2"))
+	tier(onB("2"), 8)
+}

@@ -120,7 +120,10 @@ func Check(ctl *schemas.CrawlControl) error {
 	if _, err := policy.NewMixture(ctl.GetMixture(), ctl.GetRandomSeed()); err != nil {
 		return err
 	}
-	_, err = scope.NewExcludes(ctl.GetExcludes())
+	if _, err := scope.NewExcludes(ctl.GetExcludes()); err != nil {
+		return err
+	}
+	_, err = scope.NewPriority(ctl.GetPriority())
 	return err
 }
 

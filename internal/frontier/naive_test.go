@@ -206,7 +206,7 @@ func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 		return
 	}
 	shape := func(ctl *schemas.CrawlControl, o Options) string {
-		return fmt.Sprint(ctl.GetPolicies(), ctl.GetMixture() == nil, ctl.GetLearning().GetDMax(), slices.Sorted(maps.Keys(o.Rankers)))
+		return fmt.Sprint(ctl.GetPolicies(), ctl.GetMixture() == nil, ctl.GetLearning().GetDMax(), slices.Sorted(maps.Keys(o.Rankers)), ctl.GetPriority())
 	}
 	changed := n.ctl != nil && shape(n.ctl, n.options) != shape(ctl, o)
 	var heads []*nEntry
@@ -486,7 +486,23 @@ func (n *naive) place(e *nEntry) {
 	}
 }
 
-func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) (out nPlace) {
+// placeUnder is the place within the group of the entry's host, in the four tiers of the group.
+func (n *naive) placeUnder(e *nEntry, p *schemas.Policy) nPlace {
+	at, group, longest := n.placeInGroup(e, p), uint32(1), 0
+	for i, domains := range [][]string{n.ctl.GetPriority().GetFirst(), n.ctl.GetPriority().GetLast()} {
+		for _, d := range domains {
+			if host := weburl.Host(e.url); len(d) > longest && strings.HasSuffix("."+host, "."+d) {
+				group, longest = uint32(2*i), len(d)
+			}
+		}
+	}
+	if at.in && n.ctl.GetPriority() != nil {
+		at.tier += 4 * group
+	}
+	return at
+}
+
+func (n *naive) placeInGroup(e *nEntry, p *schemas.Policy) (out nPlace) {
 	if n.learnsPolicy(p) {
 		out.model = n.using.version
 	}

@@ -109,6 +109,13 @@ func drawExcludes(t *rapid.T) *schemas.Excludes {
 	}).Draw(t, "excludes")
 }
 
+// drawPriority draws an order of hosts of universe.
+func drawPriority(t *rapid.T) *schemas.HostPriority {
+	return rapid.SampledFrom([]*schemas.HostPriority{
+		nil, nil, {Last: []string{"h0.example"}}, {First: []string{"example"}, Last: []string{"h1.example"}}, {First: []string{"h0.example", "h2.example"}},
+	}).Draw(t, "priority")
+}
+
 func drawShadows(t *rapid.T) (ps []*schemas.Policy) {
 	for _, name := range []string{"four", "five"}[:rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "shadows")] {
 		ps = append(ps, drawPolicy(t, name))
@@ -142,6 +149,7 @@ func drawControl(t *rapid.T, crawl string) *schemas.CrawlControl {
 			MaxPairsPerTarget: rapid.Uint32Range(0, 2).Draw(t, "a target"),
 		},
 		Excludes:      drawExcludes(t),
+		Priority:      drawPriority(t),
 		HostPatienceS: rapid.SampledFrom([]uint32{0, 1, 60}).Draw(t, "host patience"),
 		MaxAttempts:   rapid.Uint32Range(0, 4).Draw(t, "attempts"), RandomSeed: 5,
 	}
@@ -629,6 +637,7 @@ func (m *machine) step(t *rapid.T) {
 		m.ctl = proto.CloneOf(m.ctl)
 		m.ctl.Revision++
 		m.ctl.Policies, m.ctl.Mixture, m.ctl.RankerShadows = drawPolicies(t), drawMixture(t), drawShadows(t)
+		m.ctl.Priority = drawPriority(t)
 		m.drawOverride(t)
 		m.configure(t)
 		m.naive.configure(m.ctl, m.scope, m.options)

@@ -8,6 +8,7 @@ import (
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/rank/policy"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 
@@ -26,6 +27,8 @@ type Placer struct {
 	DMax     int
 	Families linkfeature.Families
 	Foreign  bool
+	// Groups are those of hosts; nil = all are in one.
+	Groups *scope.Priority
 	// Scored has an element for each policy: of one that learns, entries in tiers from it on need not be scored under the model in
 	// use; nil = all are (Rescorer.ScoreHead).
 	Scored []uint32
@@ -151,7 +154,7 @@ func (pr *Placer) Score(e *state.Entry) error {
 				}
 			}
 			src = sourceOf(l.Source, l)
-			src.Raised = e.Raised
+			src.Raised, src.Group = e.Raised, pr.Groups.Group(e.URL)
 			if !pl.Counts(&src, was.Tier) {
 				continue
 			}
@@ -192,6 +195,7 @@ func (pr *Placer) WantsScore(e *state.Entry, p *state.Page, l *state.Link) bool 
 		return false
 	}
 	src := sourceOf(p, l)
+	src.Group = pr.Groups.Group(e.URL)
 	for i, policy := range pr.Policies {
 		if at := &e.Places[i]; policy.Learns() && !at.Pinned && policy.Counts(&src, at.Tier) {
 			return true
@@ -223,7 +227,7 @@ func (pr *Placer) NoPlaces(reuse []state.Placed) []state.Placed {
 // AddPlace folds one more link into the entry's places.
 func (pr *Placer) AddPlace(e *state.Entry, p *state.Page, l *state.Link) error {
 	src := sourceOf(p, l)
-	src.Raised = e.Raised
+	src.Raised, src.Group = e.Raised, pr.Groups.Group(e.URL)
 	for i, pl := range pr.Policies {
 		at := &e.Places[i]
 		if pl.Learns() && !src.Seed {

@@ -27,7 +27,7 @@ func (pr *Placer) Shadowed(e *state.Entry) ([]policy.Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		src.Raised = e.Raised
+		src.Raised, src.Group = e.Raised, pr.Groups.Group(e.URL)
 		for k, shadow := range pr.Shadows {
 			if places[k], err = shadow.Add(places[k], e.URL, &src, p.Number); err != nil {
 				return nil, fmt.Errorf("shadow: %w", err)

@@ -26,7 +26,8 @@
 // A link that the gate defers is in a tier after those that pass it, a link that it drops never enters. Under a guide, seeds
 // have a tier before all links, and links without guidance a tier after them, in the order of R(u). Under a policy that
 // orders pages (Expand_EXPAND_PAGE; 2000, §3.3) the remaining links of a page of which one was chosen have a tier before
-// all others. See decision 0410.
+// all others. See decision 0410. A crawl may put the URLs of some hosts before or after those of all others (Source.Group): each group
+// has four tiers of its own.
 //
 // # Scores
 //

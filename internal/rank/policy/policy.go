@@ -135,12 +135,20 @@ const (
 	unguidedTier = 3
 )
 
+// groupTiers is the number of tiers that a policy has for a group of hosts.
+const groupTiers = 4
+
 // lastSeed is the score of a seed under a policy that orders pages: "seeds start in the last queue" (2000 §3.3), the pages
 // of which a guide scores below it.
 const lastSeed = 0
 
 // Tier returns the tier of the link; in is false if the link never enters the frontier. It does not depend on models.
 func (p *Policy) Tier(s *Source) (tier uint32, in bool) {
+	tier, in = p.tierInGroup(s)
+	return tier + s.Group*groupTiers, in
+}
+
+func (p *Policy) tierInGroup(s *Source) (tier uint32, in bool) {
 	tier, in = p.gate.tier(s)
 	switch {
 	case s.Seed && p.pages:
@@ -171,7 +179,7 @@ type Place struct {
 	Pinned bool
 	// Tier sorts before everything else, ascending; 0 unless the gate deferred every link. Under a guide: seeds 0, links
 	// with guidance 1, those that the gate deferred 2, and 3 if no link has guidance. If it orders pages, 0 is that of
-	// pages being expanded, and seeds have 1.
+	// pages being expanded, and seeds have 1. Source.Group adds to it four times.
 	Tier uint32
 	// Score of v, and the best score of a single link in its tier.
 	Score, Best float64
@@ -190,7 +198,7 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 		return at, nil
 	}
 	tier, in := p.Tier(s)
-	if !in || (at.In && tier > at.Tier) { // pinned seeds are of tier 0
+	if !in || (at.In && tier > at.Tier) { // pinned seeds are of the first tier of their group
 		return at, nil
 	}
 	score := p.ranker.Score(v, s)
@@ -204,7 +212,7 @@ func (p *Policy) Add(at Place, v string, s *Source, via uint64) (Place, error) {
 	case s.Seed && p.pages:
 		score = lastSeed
 	case s.Seed:
-		return Place{In: true, Pinned: true, Score: score, Best: score, Via: via}, nil
+		return Place{In: true, Pinned: true, Tier: tier, Score: score, Best: score, Via: via}, nil
 	}
 	first := !at.In || tier < at.Tier
 	at = combine(p.combine, at, score, first)

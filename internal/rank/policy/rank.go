@@ -11,7 +11,7 @@ import (
 
 // Source is one link (u,v), the input of rankers and gates.
 type Source struct {
-	// Seed: a link of the virtual page that has the seeds; no other field is set.
+	// Seed: a link of the virtual page that has the seeds; no other field but Group is set.
 	Seed bool
 	// URL of u, for rankers with other knowledge of pages (experiments).
 	URL string
@@ -24,6 +24,8 @@ type Source struct {
 	HasAnchor bool
 	// Raised: a hub links to v (schemas.HubRanked.raised), the same for all links of v.
 	Raised bool
+	// Group of the host of v, the same for all links of v: groups come one after another, 0 first (scope.Priority), at most 62.
+	Group uint32
 	// BestIsFocus: u's best class is a focus topic.
 	BestIsFocus bool
 	// High is Pr(high | u,v) of the apprentice's model, [0,1]; HasHigh reports whether there is one.

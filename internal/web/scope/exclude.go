@@ -72,7 +72,7 @@ func NewExcludes(x *schemas.Excludes) (*Excludes, error) {
 func checkRule(rule string) error {
 	switch {
 	case rule == "":
-		return errors.New("an empty rule would exclude everything")
+		return errors.New("it is empty")
 	case len(rule) > maxRuleLength:
 		return fmt.Errorf("it has %d bytes, rules have at most %d", len(rule), maxRuleLength)
 	}

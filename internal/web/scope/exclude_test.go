@@ -62,10 +62,10 @@ func TestExcludes(t *testing.T) {
 func TestBadExcludes(t *testing.T) {
 	for says, x := range map[string]*schemas.Excludes{
 		`exclude.urls: "(": error parsing regexp`: {Urls: []string{"(", "a"}},
-		"exclude everything":                      {Prefixes: []string{""}},
-		`write "a.example"`:                       {Hosts: []string{"A.example"}},
-		"1001 bytes":                              {Urls: []string{strings.Repeat("a", maxRuleLength+1)}},
-		"more than 1000":                          {Hosts: make([]string, 0, maxRules+1)},
+		"it is empty":       {Prefixes: []string{""}},
+		`write "a.example"`: {Hosts: []string{"A.example"}},
+		"1001 bytes":        {Urls: []string{strings.Repeat("a", maxRuleLength+1)}},
+		"more than 1000":    {Hosts: make([]string, 0, maxRules+1)},
 	} {
 		for x.Hosts != nil && cap(x.Hosts) > len(x.Hosts) {
 			x.Hosts = append(x.Hosts, "a.example")
