@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -22,9 +23,10 @@ type Change struct {
 	Revision    uint64                 `json:"revision"`
 	DryRun      bool                   `json:"dry_run"`
 	Differences []crawlfile.Difference `json:"differences"`
-	// Excludes is what other exclude rules would do to the URLs that are not visited; nil unless Preview has counted that. Uncounted is
-	// why it could not.
+	// Excludes is what other exclude rules would do to the URLs that are not visited; nil unless Preview has counted that. Moved has, as
+	// removed ones, the queued URLs of hosts that get another priority or lose it. Uncounted is why they could not be counted.
 	Excludes  *why.Effect `json:"excludes,omitempty"`
+	Moved     *why.Effect `json:"moved,omitempty"`
 	Uncounted string      `json:"uncounted,omitempty"`
 
 	before, after *schemas.CrawlControl
@@ -69,23 +71,53 @@ func (b *Topics) Change(
 	return x, nil
 }
 
-// Preview adds to a change that was not made what its exclude rules would do.
+// Preview adds to a change that was not made what its exclude rules would do, and how many URLs its priorities of hosts concern.
 func (x Explainer) Preview(ctx context.Context, c *Change) {
-	if !c.DryRun || proto.Equal(c.before.GetExcludes(), c.after.GetExcludes()) {
+	if !c.DryRun {
 		return
 	}
-	rules, err := protojson.Marshal(c.after.GetExcludes())
+	var err error
+	if !proto.Equal(c.before.GetExcludes(), c.after.GetExcludes()) {
+		c.Excludes, err = x.effect(ctx, c, c.after.GetExcludes())
+	}
+	if moved := reordered(c.before.GetPriority(), c.after.GetPriority()); err == nil && len(moved) > 0 {
+		rules := new(schemas.Excludes)
+		proto.Merge(rules, c.before.GetExcludes())
+		rules.Domains = append(rules.Domains, moved...)
+		c.Moved, err = x.effect(ctx, c, rules)
+	}
+	if err != nil {
+		c.Uncounted = err.Error()
+	}
+}
+
+// reordered are the domains that are in one of the lists before or after a change, and not in the same one in both.
+func reordered(before, after *schemas.HostPriority) (moved []string) {
+	for _, lists := range [][2][]string{{before.GetFirst(), after.GetFirst()}, {before.GetLast(), after.GetLast()}} {
+		for i, list := range lists {
+			for _, domain := range list {
+				if !slices.Contains(lists[1-i], domain) && !slices.Contains(moved, domain) {
+					moved = append(moved, domain)
+				}
+			}
+		}
+	}
+	return moved
+}
+
+// effect asks the replicas of prioritize what exclude rules would do to the URLs of a crawl.
+func (x Explainer) effect(ctx context.Context, c *Change, rules *schemas.Excludes) (*why.Effect, error) {
+	encoded, err := protojson.Marshal(rules)
 	total := &why.Effect{Exact: true, Best: []why.Ranked{}}
 	for shard := uint32(0); err == nil && shard < schemas.ShardsOf(c.before); shard++ {
 		of := new(why.Effect)
-		form := url.Values{"crawl": {c.Crawl}, "shard": {strconv.FormatUint(uint64(shard), 10)}, "excludes": {string(rules)}}
+		form := url.Values{"crawl": {c.Crawl}, "shard": {strconv.FormatUint(uint64(shard), 10)}, "excludes": {string(encoded)}}
 		if err = x.askReplicas(ctx, c.Crawl, http.MethodPost, why.ExcludesPath, form, of); err == nil {
 			total.Merge(of)
 		}
 	}
 	if err != nil {
-		c.Uncounted = err.Error()
-		return
+		return nil, err
 	}
-	c.Excludes = total
+	return total, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/frontier/why"
 	"forager/internal/operate"
 	"forager/schemas"
 )
@@ -26,12 +27,16 @@ Seeds are added by forager crawl seeds.
   forager crawl change chemistry --set budget.pages=20000 --set politeness.delay=2s
   forager crawl change chemistry --set exclude.urls+='/calendar/' --set exclude.domains+=example.net
   forager crawl change chemistry --set exclude.domains-=example.net
+  forager crawl change chemistry --set priority.last+=example.net --set priority.first+=elements.example.org
 
 Exclude rules come before all others. What matches is not requested any more: urls are regular expressions (RE2) that a URL
 contains a match of, hosts are compared with the whole host, domains with it and what is above it, prefixes with the URL, or
 from "/" on with its path. Pages with one of content_types or languages are fetched, and neither judged nor followed. URLs that a
 removed rule has kept out, found before or since, take their places in the frontier again. With --dry-run prioritize counts
-the queued URLs that other rules would remove, and names the best of them.`
+the queued URLs that other rules would remove, and names the best of them.
+
+The URLs of hosts at and below a domain in priority.first come before those of all others, those in priority.last after them, whatever
+their scores; the longest domain counts. Queued URLs are placed again, as under another ranker. --dry-run counts those.`
 }
 
 func (c *crawlChange) Run(s *cli.Session) error {
@@ -73,27 +78,39 @@ func printChange(w io.Writer, x *operate.Change) {
 		fmt.Fprintln(w)
 	}
 	if e := x.Excludes; e != nil {
-		about := ""
-		if !e.Exact {
-			about = "about "
-		}
-		fmt.Fprintf(w, "exclude rules: %s%d of %d queued URLs would be removed, %s%d excluded ones admitted\n", about, e.Removed, e.Queued, about, e.Admitted)
-		for _, best := range e.Best {
-			place := "no place"
-			if best.Tier < math.MaxUint32 {
-				place = fmt.Sprintf("tier %d, score %.4f", best.Tier, best.Score)
-			}
-			fmt.Fprintf(w, "  %s  %s\n", place, best.URL)
-		}
+		fmt.Fprintf(w, "exclude rules: %s%d of %d queued URLs would be removed, %s%d excluded ones admitted\n", about(e), e.Removed, e.Queued, about(e), e.Admitted)
+		printBest(w, e)
+	}
+	if e := x.Moved; e != nil {
+		fmt.Fprintf(w, "priority: %s%d of %d queued URLs would change their places\n", about(e), e.Removed, e.Queued)
+		printBest(w, e)
 	}
 	if x.Uncounted != "" {
-		fmt.Fprintf(w, "exclude rules: the URLs that they concern were not counted: %s\n", x.Uncounted)
+		fmt.Fprintf(w, "the URLs that the rules concern were not counted: %s\n", x.Uncounted)
 	}
 	if x.DryRun {
 		fmt.Fprintf(w, "nothing was changed in %s\n", x.Crawl)
 		return
 	}
 	fmt.Fprintf(w, "%s has revision %d\n", x.Crawl, x.Revision)
+}
+
+func about(e *why.Effect) string {
+	if e.Exact {
+		return ""
+	}
+	return "about "
+}
+
+// printBest lists the best of the URLs that rules concern.
+func printBest(w io.Writer, e *why.Effect) {
+	for _, best := range e.Best {
+		place := "no place"
+		if best.Tier < math.MaxUint32 {
+			place = fmt.Sprintf("tier %d, score %.4f", best.Tier, best.Score)
+		}
+		fmt.Fprintf(w, "  %s  %s\n", place, best.URL)
+	}
 }
 
 // word is a value, or a dash for none.

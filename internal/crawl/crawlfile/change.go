@@ -160,6 +160,7 @@ func (f *File) begun(ctl *schemas.CrawlControl) {
 	x := ctl.GetExcludes()
 	f.Exclude.URLs, f.Exclude.Hosts, f.Exclude.Domains, f.Exclude.Prefixes = x.GetUrls(), x.GetHosts(), x.GetDomains(), x.GetPrefixes()
 	f.Exclude.ContentTypes, f.Exclude.Languages = x.GetContentTypes(), x.GetLanguages()
+	f.Priority.First, f.Priority.Last = ctl.GetPriority().GetFirst(), ctl.GetPriority().GetLast()
 	for _, p := range ctl.GetRankerShadows() {
 		f.RankerShadows = append(f.RankerShadows, p.GetName())
 	}

@@ -85,6 +85,8 @@ var changes = map[string]struct{ value, refused string }{
 	"exclude.prefixes":            {"[/cgi-bin/]", ""},
 	"exclude.content_types":       {"[application/xhtml+xml]", ""},
 	"exclude.languages":           {"[de]", ""},
+	"priority.first":              {"[d.example, www.a.example]", ""},
+	"priority.last":               {"[a.example]", ""},
 	"window":                      {"50", ""},
 	"host_window":                 {"1", ""},
 	"max_attempts":                {"5", "which links count"},

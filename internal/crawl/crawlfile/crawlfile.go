@@ -80,6 +80,11 @@ type File struct {
 		ContentTypes []string `yaml:"content_types"`
 		Languages    []string `yaml:"languages"`
 	} `yaml:"exclude"`
+	// Priority has hosts and domains whose URLs are requested before or after those of all others.
+	Priority struct {
+		First []string `yaml:"first"`
+		Last  []string `yaml:"last"`
+	} `yaml:"priority"`
 	Window      uint32 `yaml:"window"`
 	HostWindow  uint32 `yaml:"host_window"`
 	MaxAttempts uint32 `yaml:"max_attempts"`
@@ -222,7 +227,7 @@ func (f *File) convert(r *strictyaml.Report, c *Crawl) {
 	f.excludes(r, c)
 }
 
-// excludes sets the rules of the crawl.
+// excludes sets the rules against URLs and pages, and those for the order of hosts.
 func (f *File) excludes(r *strictyaml.Report, c *Crawl) {
 	x := &schemas.Excludes{
 		Urls: f.Exclude.URLs, Hosts: f.Exclude.Hosts, Domains: f.Exclude.Domains, Prefixes: f.Exclude.Prefixes,
@@ -233,5 +238,11 @@ func (f *File) excludes(r *strictyaml.Report, c *Crawl) {
 		r.Problem("exclude", "%s", strings.TrimPrefix(err.Error(), "exclude"))
 	} else if rules != nil {
 		c.Control.Excludes = x
+	}
+	priority := &schemas.HostPriority{First: f.Priority.First, Last: f.Priority.Last}
+	if groups, err := scope.NewPriority(priority); err != nil {
+		r.Problem("priority", "%s", strings.TrimPrefix(err.Error(), "priority"))
+	} else if groups != nil {
+		c.Control.Priority = priority
 	}
 }

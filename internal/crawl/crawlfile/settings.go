@@ -70,6 +70,8 @@ var settings = []setting{
 	exclude("prefixes", func(x *schemas.Excludes) *[]string { return &x.Prefixes }),
 	exclude("content_types", func(x *schemas.Excludes) *[]string { return &x.ContentTypes }),
 	exclude("languages", func(x *schemas.Excludes) *[]string { return &x.Languages }),
+	priority("first", func(x *schemas.HostPriority) *[]string { return &x.First }),
+	priority("last", func(x *schemas.HostPriority) *[]string { return &x.Last }),
 	refuse("scope.hosts", func(c *schemas.CrawlControl) any { return c.GetScope().GetHosts() }, links+", or exclude hosts (exclude.hosts)"),
 	refuse("scope.prefixes", func(c *schemas.CrawlControl) any { return c.GetScope().GetPrefixes() }, links+", or exclude URLs (exclude.prefixes)"),
 	refuse("scope.url_list", func(c *schemas.CrawlControl) any { return c.GetScope().GetUrlList() }, links),
@@ -134,6 +136,23 @@ func exclude(list string, of func(*schemas.Excludes) *[]string) setting {
 		}
 		if proto.Equal(to.Excludes, new(schemas.Excludes)) {
 			to.Excludes = nil
+		}
+	})
+}
+
+func priority(list string, of func(*schemas.HostPriority) *[]string) setting {
+	names := func(c *schemas.CrawlControl) []string {
+		if c.GetPriority() == nil {
+			return nil
+		}
+		return *of(c.GetPriority())
+	}
+	return take("priority."+list, func(c *schemas.CrawlControl) any { return names(c) }, func(to, from *schemas.CrawlControl) {
+		if to.Priority == nil {
+			to.Priority = new(schemas.HostPriority)
+		}
+		if *of(to.Priority) = names(from); proto.Equal(to.Priority, new(schemas.HostPriority)) {
+			to.Priority = nil
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/frontier/state"
+	"forager/internal/web/scope"
 	"forager/schemas"
 )
 
@@ -47,7 +48,11 @@ func (q *question) places(e *state.Entry) error {
 		gate.Change = "a relevant page that links to it, or another ranker (forager crawl ranker)"
 	}
 	a.Decisions = append(a.Decisions, gate)
-	return nil
+	groups, err := scope.NewPriority(q.Control.GetPriority())
+	if rule := groups.Rule(e.URL); rule != "" {
+		a.Decisions = append(a.Decisions, Decision{"priority", true, "the rule " + rule + " puts it into other tiers than URLs of other hosts", "take the rule away (forager crawl change)"})
+	}
+	return err
 }
 
 func names(q *question, n int) (all []string) {

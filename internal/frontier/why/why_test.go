@@ -207,6 +207,22 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// TestPriorityIsNamed: the rule that puts a queued URL after the others is among the decisions.
+func TestPriorityIsNamed(t *testing.T) {
+	c := newCrawl(t, func(ctl *schemas.CrawlControl) { ctl.Priority = &schemas.HostPriority{Last: []string{"b.example"}} })
+	x, y := page("a", "x"), page("b", "y")
+	c.seed(y, x)
+	for url, want := range map[string]bool{x: false, y: true} {
+		a := c.ask(url, 0)
+		named := slices.ContainsFunc(a.Decisions, func(d Decision) bool {
+			return d.Rule == "priority" && d.Passed && strings.Contains(d.Reason, "priority.last: b.example")
+		})
+		if before := a.Places[0].Before; named != want || (before == 1) != want {
+			t.Errorf("%s: %d before it, %+v", url, before, a.Decisions)
+		}
+	}
+}
+
 // TestLinks: the pages that link to a queued URL, with the words of the links.
 func TestLinks(t *testing.T) {
 	c := newCrawl(t, nil)
