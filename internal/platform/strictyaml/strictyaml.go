@@ -132,6 +132,11 @@ func (r *Report) decode(n *yaml.Node, v reflect.Value, path string) {
 			r.decode(child, element, at)
 			v.SetMapIndex(reflect.ValueOf(key), element)
 		})
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct && n.Kind == yaml.SequenceNode:
+		v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+		for i, child := range n.Content {
+			r.decode(child, v.Index(i), fmt.Sprintf("%s.%d", path, i+1))
+		}
 	default:
 		if n.Tag == "!!null" {
 			r.Problem(path, "is empty; give a value or leave the field out")

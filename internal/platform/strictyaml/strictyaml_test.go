@@ -28,6 +28,7 @@ type settings struct {
 	Count uint32           `yaml:"count"`
 	Inner inner            `yaml:"inner"`
 	By    map[string]inner `yaml:"by"`
+	List  []inner          `yaml:"list"`
 }
 
 func defaults() *settings {
@@ -42,13 +43,18 @@ func TestDecode(t *testing.T) {
 		{"nothing", "", nil},
 		{"comments only", "# nothing\n", nil},
 		{"everything", "name: x\non: true\nwords: [a, b]\nshare: 0.5\ncount: 3\ninner: {size: 1, wait: 2s, copies: 3}\nby: {a: {size: 2}, b: {wait: 1h}}\n", nil},
+		{"a list of structs", "list: [{size: 1}, {wait: 2s, copies: 3}]\n", nil},
+		{"a list of structs with problems", "list:\n- size: 1\n- sise: 1\n  wait: ~\n- 7\n", []string{
+			"3 list.2.sise: unknown field; known here: copies, size, wait", "4 list.2.wait: is empty", "5 list.3: wants fields",
+		}},
+		{"no list of structs", "list: {size: 1}\n", []string{"1 list: is not a list"}},
 		{"an alias", "inner: &i {size: 5}\nby: {a: *i}\n", nil},
 		{"not YAML", "name: [", []string{"0 : not YAML"}},
 		{"tabs", "inner:\n\tsize: 3\n", []string{"0 : not YAML"}},
 		{"a list", "- a\n", []string{"1 : wants fields"}},
 		{"a word", "word", []string{"1 : wants fields"}},
 		{"unknown fields", "nam: x\ninner:\n  sise: 1\nby:\n  a:\n    sizes: 1\n", []string{
-			"1 nam: unknown field; known here: by, count, inner, name, on, share, words",
+			"1 nam: unknown field; known here: by, count, inner, list, name, on, share, words",
 			"3 inner.sise: unknown field; known here: copies, size, wait", "6 by.a.sizes: unknown field",
 		}},
 		{"given twice", "name: x\nname: y\nby: {a: {size: 1}, a: {size: 2}}\n", []string{"2 name: is given twice", "3 by.a: is given twice"}},
