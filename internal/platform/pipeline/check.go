@@ -138,6 +138,7 @@ func (k checks) all(c *Config) {
 // monitor requires a token and TLS of an address that others than this machine can reach.
 func (k checks) monitor(m *Monitor) {
 	const path = "stages.monitor."
+	k.webhooks(path+"webhooks", m.Webhooks)
 	if err := hostPort(m.Address); err != nil {
 		k.Problem(path+"address", "%v", err)
 		return

@@ -158,6 +158,52 @@ func TestAllowPrivateIsAList(t *testing.T) {
 	}
 }
 
+func TestWebhooksAreChecked(t *testing.T) {
+	for value, want := range map[string]string{
+		"[]": "", "[{url: 'https://h.test/x'}]": "", "[{url: 'http://h.test', harvest_below: 1}]": "",
+		"[{url: 'http://h.test', events: [harvest-below, finished], harvest_below: 0.2, secret_env: S}]": "",
+		"[{}]": "1.url: is missing", "[{url: h.test}]": "1.url: \"h.test\" is not", "[{url: 'http://h.test'}, {url: 'http://u:p@h.test'}]": "2.url: has a user",
+		"[{url: 'http://h.test', events: [ended]}]":    "1.events: \"ended\" is not one of finished, stalled",
+		"[{url: 'http://h.test', crawls: '[a'}]":       "1.crawls: \"[a\" is not a pattern",
+		"[{url: 'http://h.test', harvest_below: 1.5}]": "1.harvest_below: is 1.5", "[{url: 'http://h.test', harvest_below: .nan}]": "1.harvest_below: is NaN",
+		"[{url: 'http://h.test', events: [harvest-below]}]":                "1.harvest_below: belongs together",
+		"[{url: 'http://h.test', events: [finished], harvest_below: 0.1}]": "1.harvest_below: belongs together",
+		"[{url: 'http://h.test', secret: a, secret_file: b}]":              "1.secret: give one", "[{url: 'http://h.test', secrets: a}]": "1.secrets: unknown field",
+		"[" + strings.Repeat("{url: 'http://h.test'},", 17) + "]": "has 17 receivers", "true": "is not a list of receivers",
+	} {
+		_, problems := parse([]byte(open + "stages: {monitor: {webhooks: " + value + "}}"))
+		var got []string
+		for _, p := range problems {
+			got = append(got, strings.TrimPrefix(p.Path, "stages.monitor.webhooks.")+": "+p.Message)
+		}
+		if (want == "") != (got == nil) || len(got) > 1 || !strings.Contains(strings.Join(got, ""), want) {
+			t.Errorf("%s: %q, want %q", value, got, want)
+		}
+	}
+}
+
+// TestSecretsOfWebhooks come from the file or the environment as they are now; a file without one, or too large, is an error that does not
+// show it.
+func TestSecretsOfWebhooks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	w := Webhook{SecretFile: path}
+	for content, want := range map[string]string{" s1\n": "s1", "s2": "s2", "\n": "", strings.Repeat("s", 5000): ""} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := w.Key(); got != want && err == nil || (err != nil) != (want == "") || err != nil && (strings.Contains(err.Error(), "sss") || !strings.Contains(err.Error(), path)) {
+			t.Errorf("%.10q: %.10q, %v", content, got, err)
+		}
+	}
+	t.Setenv("FORAGER_TEST_KEY", "k")
+	if got, err := (&Webhook{SecretEnv: "FORAGER_TEST_KEY"}).Key(); got != "k" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := (&Webhook{Secret: "inline"}).Key(); got != "inline" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func TestServices(t *testing.T) {
 	c := defaults()
 	c.Kafka.Brokers = []string{"127.0.0.1:19092", "k.example:9093"}

@@ -183,7 +183,7 @@ type Fetch struct {
 	Linger        time.Duration `yaml:"linger" default:"20ms" range:"0s..1m" help:"time that outputs, and a segment when nothing else is being fetched, wait for others in flight; a request alone in flight does not wait"`
 	Proxy         string        `yaml:"proxy" help:"HTTP proxy for every request, http://host:port; empty = none"`
 	Resolver      string        `yaml:"resolver" help:"DNS server for the hosts of URLs, address:port; empty = that of the machine"`
-	AllowPrivate  Hosts         `yaml:"allow_private" help:"networks and hosts with private addresses that may be fetched, such as [10.1.0.0/16, intranet.example]; addresses of this file never are"`
+	AllowPrivate  Hosts         `yaml:"allow_private" help:"networks and hosts with private addresses that may be fetched, such as [10.1.0.0/16, intranet.example]; addresses of the pipeline's own parts never are"`
 	RobotsTTL     time.Duration `yaml:"robots_ttl" default:"24h" range:"1s..24h" help:"time for which robots.txt is kept (RFC 9309, section 2.4)"`
 }
 
@@ -249,6 +249,9 @@ type Monitor struct {
 	TokenEnv string `yaml:"token_env" help:"environment variable with the token that the page and the API require, 16 characters at least; empty = one is generated, in a file below DATA/secrets"`
 	TLSCert  string `yaml:"tls_cert" help:"file of the certificate, with those of its issuers, PEM; empty = no TLS, on loopback only"`
 	TLSKey   string `yaml:"tls_key" help:"file of the certificate's private key, PEM"`
+
+	StalledAfter time.Duration `yaml:"stalled_after" default:"1m" range:"1s..24h" help:"time without a charged request after which a crawl that something hinders is reported as stalled"`
+	Webhooks     Webhooks      `yaml:"webhooks" default:"[]" help:"receivers of events, each {url, events, crawls, harvest_below, secret}; events: any of finished, stalled, harvest-below and dead-letters, all by default; crawls: a pattern, such as news-*, all by default; harvest_below: the bound of harvest-below, 0..1; secret: signs requests, also as secret_env, an environment variable, or secret_file"`
 }
 
 // archiveMemory returns the least memory_bytes of archive-parquet: the program and the decompressed

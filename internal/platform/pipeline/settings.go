@@ -37,6 +37,8 @@ func (s Setting) String() string {
 		return quoteList(v)
 	case Hosts:
 		return quoteList(v)
+	case Webhooks:
+		return v.String()
 	case int64:
 		return strictyaml.FormatBytes(v)
 	}

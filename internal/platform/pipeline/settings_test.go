@@ -106,13 +106,13 @@ const open = "kafka: {brokers: ['127.0.0.1:1']}\ns3: {endpoint: 'http://127.0.0.
 const addresses = "kafka: {brokers: ['127.0.0.1:1']}\ns3: {endpoint: 'http://127.0.0.1:2', secret_key: hunter2, access_key: hunter3}\nclickhouse: {url: 'http://u:hunter4@127.0.0.1:3'}\n"
 
 func TestSecretsAreHidden(t *testing.T) {
-	c, problems := parse([]byte(addresses + "stages: {fetch: {proxy: 'http://me:hunter5@127.0.0.1:8080'}}\n"))
+	c, problems := parse([]byte(addresses + "stages: {fetch: {proxy: 'http://me:hunter5@127.0.0.1:8080'}, monitor: {webhooks: [{url: 'http://h.test', secret: hunter6}]}}\n"))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	var b bytes.Buffer
 	c.Write(&b, true)
-	if strings.Contains(b.String(), "hunter") || strings.Count(b.String(), "hidden") != 4 {
+	if strings.Contains(b.String(), "hunter") || strings.Count(b.String(), "hidden") != 5 || c.Stages.Monitor.Webhooks[0].Secret != "hunter6" {
 		t.Errorf("%s", &b)
 	}
 }
