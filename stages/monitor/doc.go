@@ -9,7 +9,7 @@
 // Out: crawl.control (changes by operators), link.found (seeds, further tries).
 //
 // Uses: ClickHouse for curves, hosts, pages and queries that read, each bounded in time and rows; the object store for stored copies,
-// critics, guides and marks.
+// critics, guides, marks and which events were sent; dead.letter and webhooks for events (package notify).
 //
 // State: none. The state of crawls it reads from the compacted topics when it starts; crawls do not notice whether it runs.
 //

@@ -15,6 +15,7 @@ import (
 
 	"forager/internal/monitor/api"
 	"forager/internal/monitor/guard"
+	"forager/internal/monitor/notify"
 	"forager/internal/monitor/view"
 	"forager/internal/monitor/web"
 	"forager/internal/platform/pipeline"
@@ -53,8 +54,21 @@ func newServer(s *view.Source, cfg *pipeline.Config) (*http.Server, error) {
 // connections is the largest number of open connections; more wait.
 const connections = 256
 
-// serve serves until ctx ends.
-func serve(server *http.Server) stagemain.Runner {
+// link returns the address of the page for events: under the first name of the certificate, if there is one.
+func link(server *http.Server, cfg *pipeline.Config) string {
+	address := cfg.Stages.Monitor.Address
+	if server.TLSConfig == nil {
+		return "http://" + address
+	}
+	host, port, err := net.SplitHostPort(address)
+	if names := server.TLSConfig.Certificates[0].Leaf.DNSNames; err == nil && len(names) > 0 {
+		host = names[0]
+	}
+	return "https://" + net.JoinHostPort(host, port)
+}
+
+// serve serves, and derives and sends events, until ctx ends.
+func serve(server *http.Server, n *notify.Notifier) stagemain.Runner {
 	return func(ctx context.Context, _ *stagemain.Stage, env *stagemain.Env) error {
 		address, err := replicaAddress(env.Config.Stages.Monitor.Address, env.Replica)
 		if err != nil {
@@ -72,8 +86,16 @@ func serve(server *http.Server) stagemain.Runner {
 		server.BaseContext = func(net.Listener) context.Context { return ctx }
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(listener) }()
+		notifying, stop := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		go func() {
+			n.Run(notifying)
+			close(ended)
+		}()
 		err = env.Kafka.Serve(ctx)
+		stop()
 		server.Close()
+		<-ended
 		if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
 			err = errors.Join(err, failed)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
+	"forager/internal/monitor/notify"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/disk"
 	"forager/internal/platform/objects"
@@ -134,6 +135,11 @@ func (c *DoctorCommand) examine(s *cli.Session) []Finding {
 	cancel()
 	if c.Tables {
 		findings = append(findings, checkEveryPart(s, cfg))
+	}
+	for i, w := range cfg.Stages.Monitor.Webhooks {
+		ctx, cancel := context.WithTimeout(s, c.Timeout)
+		add("webhook", fmt.Sprintf("number %d at %s responds", i+1, w.Host()), "correct stages.monitor.webhooks, or let the receiver respond; events are sent again for a day", notify.Probe(ctx, i+1, &w))
+		cancel()
 	}
 	return findings
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +20,8 @@ const (
 
 var streams atomic.Int64
 
-// events sends the states of all crawls, at once and whenever a record about them was read, at most once a second.
+// events sends the events that are kept, or those behind Last-Event-ID, and later ones; and the states of all crawls, at once and whenever
+// a record about them was read. It sends at most once a second.
 func events(w http.ResponseWriter, r *http.Request, s *view.Source) {
 	if streams.Add(1) > maxStreams {
 		streams.Add(-1)
@@ -29,13 +31,24 @@ func events(w http.ResponseWriter, r *http.Request, s *view.Source) {
 	defer streams.Add(-1)
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
+	last := r.Header.Get("Last-Event-ID")
 	for {
-		version, next := s.Changed()
+		next := s.Changed()
+		var text strings.Builder
+		for _, e := range s.EventsAfter(last) {
+			data, err := json.Marshal(e)
+			if err != nil {
+				return
+			}
+			fmt.Fprintf(&text, "id: %s\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data)
+			last = e.ID
+		}
 		data, err := json.Marshal(s.Crawls())
 		if err != nil {
 			return
 		}
-		if !write(w, control, fmt.Sprintf("id: %d\nevent: crawls\ndata: %s\n\n", version, data)) || !wait(r, time.After(pause)) {
+		fmt.Fprintf(&text, "event: crawls\ndata: %s\n\n", data)
+		if !write(w, control, text.String()) || !wait(r, time.After(pause)) {
 			return
 		}
 		for waiting := true; waiting; {

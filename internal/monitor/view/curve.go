@@ -37,15 +37,15 @@ func (s *Source) Curve(ctx context.Context, crawl string) ([]Point, error) {
 	for i, at := range all {
 		if i%step == 0 || i == len(all)-1 {
 			points = append(points, Point{
-				Pages: at.Pages, Harvest: at.Relevance / float64(at.Pages), Last100: lately(all, i, 100), Last1K: lately(all, i, 1000), Queued: at.Queued,
+				Pages: at.Pages, Harvest: at.Relevance / float64(at.Pages), Last100: Lately(all, i, 100), Last1K: Lately(all, i, 1000), Queued: at.Queued,
 			})
 		}
 	}
 	return points, nil
 }
 
-// lately returns the mean R of the last n pages before a state; between two states R is taken to be constant.
-func lately(all []analytics.CrawlPoint, i int, n uint64) float64 {
+// Lately returns the mean R of the last n pages before a state; between two states R is taken to be constant.
+func Lately(all []analytics.CrawlPoint, i int, n uint64) float64 {
 	at := all[i]
 	if at.Pages <= n {
 		return at.Relevance / float64(at.Pages)

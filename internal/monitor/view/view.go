@@ -31,9 +31,9 @@ type Source struct {
 	looking sync.Mutex
 	seen    *operate.Pipeline
 	looked  time.Time
-	// changed is closed, and replaced, when a record was read.
+	events  []Event
+	// changed is closed, and replaced, when a record was read or an event announced.
 	changed chan struct{}
-	version uint64
 }
 
 // New returns a source without crawls; every record of operate.Followed is to be given to Read.
@@ -73,17 +73,15 @@ func (s *Source) Read(r stream.Record) error {
 		}
 		s.paces[crawl] = slices.Clip(list)
 	}
-	s.version++
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.notify()
 	return nil
 }
 
-// Changed returns a number that grows with every record, and a channel that is closed at the next one.
-func (s *Source) Changed() (version uint64, next <-chan struct{}) {
+// Changed returns a channel that is closed at the next record or event.
+func (s *Source) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.version, s.changed
+	return s.changed
 }
 
 // The stages are looked at, at most, once in lookEvery, for lookWithin.

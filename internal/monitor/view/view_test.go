@@ -39,7 +39,7 @@ func TestLately(t *testing.T) {
 		for _, r := range last {
 			want += r / float64(len(last))
 		}
-		if got := lately(all, len(all)-1, n); got-want > 1e-9 || want-got > 1e-9 {
+		if got := Lately(all, len(all)-1, n); got-want > 1e-9 || want-got > 1e-9 {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	})
