@@ -130,11 +130,12 @@ type listed[T any] struct {
 }
 
 // watched is a rig whose web attacks, with a crawl that has finished and one that is paused.
-func watched(t testing.TB) *rig {
+func watched(t testing.TB, change ...string) *rig {
 	g, _ := simulated(t)
-	r := newRig(t, attacking(g.Handler))
+	r := newRig(t, attacking(g.Handler), change...)
 	r.parts()
 	r.start(cli.Programs)
+	r.keepsEvents()
 	r.begin(r.crawl(g, "done", "apprentice+soft-focus", 60, nil))
 	r.until("done", "finished", time.Minute, finished)
 	r.verified("done")
@@ -145,12 +146,14 @@ func watched(t testing.TB) *rig {
 // TestMonitor reads a finished crawl and steers another one through the monitor.
 func TestMonitor(t *testing.T) {
 	t.Parallel()
-	r := watched(t)
+	h := newHooked(t)
+	r := watched(t, h.setting...)
 	o := r.operator()
 	r.step(t, "guarded", func(t *testing.T) { guarded(t, *o) })
 	r.step(t, "read", func(t *testing.T) { o.t = t; readDone(t, r, o) })
 	r.step(t, "two operators", func(t *testing.T) { o.t = t; twoOperators(t, r, o) })
 	r.step(t, "pages", func(t *testing.T) { o.t = t; harmless(t, o) })
+	r.step(t, "events", func(t *testing.T) { h.testEvents(t, r, o) })
 }
 
 func guarded(t *testing.T, o operator) {

@@ -12,11 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"forager/cmd/forager/deploy"
 	"forager/cmd/internal/cli"
 	"forager/internal/stream"
 	"forager/schemas"
@@ -142,18 +140,6 @@ func replica(stage string, n int) string { return fmt.Sprint(stage, "-", n) }
 // inHalves reports whether both replicas of a stage have partitions.
 func (r *rig) inHalves(stage string) bool {
 	return r.partitionsOf(replica(stage, 0)) > 0 && r.partitionsOf(replica(stage, 1)) > 0
-}
-
-// kill kills a process permanently.
-func (r *rig) kill(name string) {
-	r.t.Helper()
-	if err := syscall.Kill(r.pid(name), syscall.SIGKILL); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := r.gone(name, 10*time.Second); err != nil {
-		r.t.Fatal(err)
-	}
-	r.stack.Processes.List = slices.DeleteFunc(r.stack.Processes.List, func(p deploy.Process) bool { return p.Name == name })
 }
 
 // twoReplicas runs two replicas of every stage on two crawls, and one of four shards, that share the hosts of a

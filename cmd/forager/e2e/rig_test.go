@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -374,6 +375,18 @@ func (r *rig) gone(name string, within time.Duration) error {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return fmt.Errorf("%s still runs after %s", name, within)
+}
+
+// kill kills a process permanently.
+func (r *rig) kill(name string) {
+	r.t.Helper()
+	if err := syscall.Kill(r.pid(name), syscall.SIGKILL); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.gone(name, 10*time.Second); err != nil {
+		r.t.Fatal(err)
+	}
+	r.stack.Processes.List = slices.DeleteFunc(r.stack.Processes.List, func(p deploy.Process) bool { return p.Name == name })
 }
 
 // joined reports whether a stage has joined its consumer group since its last start.
