@@ -1,6 +1,7 @@
-package audit
+package audit_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,7 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"forager/internal/frontier"
+	"forager/internal/audit"
+	"forager/internal/audit/audittest"
 	"forager/internal/web/weburl"
 	"forager/schemas"
 )
@@ -17,7 +19,7 @@ import (
 func TestASoundCrawlHasNoDifferences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if r := judged(t, crawled(t)); !r.OK {
-			t.Fatal(problems(r))
+			t.Fatal(audit.Problems(r))
 		}
 	})
 }
@@ -32,7 +34,10 @@ func TestEveryLeapIsMissed(t *testing.T) {
 		}
 		gone := rapid.SampledFrom(leaps).Draw(t, "gone")
 		e.Leaps = slices.DeleteFunc(e.Leaps, func(l *schemas.LeapSettled) bool { return l == gone })
-		target, known := fateOf(t, e, gone.GetV())
+		target, known, err := audit.FateOf(t.Context(), e.Case, e, gone.GetV())
+		if err != nil {
+			t.Fatal(err)
+		}
 		if target == gone.GetU() || mayBeCapped(e, gone.GetV()) {
 			return // such a link may not have been one
 		}
@@ -40,8 +45,8 @@ func TestEveryLeapIsMissed(t *testing.T) {
 			return // a target that was never requested may have met its host's cap, or be in the frontier
 		}
 		want := "from " + gone.GetU() + " to " + gone.GetV() + " was never settled"
-		if r := judged(t, e); !strings.Contains(problems(r), want) {
-			t.Fatalf("no %q in:\n%s", want, problems(r))
+		if r := judged(t, e); !strings.Contains(audit.Problems(r), want) {
+			t.Fatalf("no %q in:\n%s", want, audit.Problems(r))
 		}
 	})
 }
@@ -50,7 +55,7 @@ func TestEveryLeapIsMissed(t *testing.T) {
 func TestRowsReplaceRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := crawled(t)
-		topic := rapid.SampledFrom(audited).Draw(t, "gone")
+		topic := rapid.SampledFrom(audit.Audited).Draw(t, "gone")
 		before := proto.CloneOf(e.Statuses[0])
 		switch topic {
 		case schemas.TopicPageParsed:
@@ -68,25 +73,25 @@ func TestRowsReplaceRecords(t *testing.T) {
 		}
 		for i := range e.Topics {
 			if e.Topics[i].Topic == topic {
-				e.Topics[i] = Topic{Topic: topic, Way: ByCounts, Gone: "all of it"}
+				e.Topics[i] = audit.Topic{Topic: topic, Way: audit.ByCounts, Gone: "all of it"}
 			}
 		}
 		if r := judged(t, e); !r.OK {
-			t.Fatalf("without %s:\n%s", topic, problems(r))
+			t.Fatalf("without %s:\n%s", topic, audit.Problems(r))
 		}
 		for _, span := range before.GetSpans() {
 			if span.GetCount() == 0 {
 				return
 			}
 		}
-		if len(e.Tables[tableOf[topic]]) == 0 {
+		if len(e.Tables[audit.TableOf[topic]]) == 0 {
 			return
 		}
 		e.Tables["books"] = slices.Clone(e.Tables["books"])
 		at := slices.IndexFunc(e.Tables["books"], func(row []string) bool { return row[0] == topic })
 		e.Tables["books"][at] = []string{topic, "1000", e.Tables["books"][at][2]}
-		if r := judged(t, e); !strings.Contains(problems(r), topic+": ClickHouse has 1000 records") {
-			t.Fatalf("a count of 1000 was not named:\n%s", problems(r))
+		if r := judged(t, e); !strings.Contains(audit.Problems(r), topic+": ClickHouse has 1000 records") {
+			t.Fatalf("a count of 1000 was not named:\n%s", audit.Problems(r))
 		}
 	})
 }
@@ -102,15 +107,15 @@ func TestUndecodableRecord(t *testing.T) {
 		id := schemas.ID(e.Fetched[at].GetId())
 		e.Tables["fetches"] = slices.DeleteFunc(slices.Clone(e.Tables["fetches"]), func(row []string) bool { return row[0] == id.String() })
 		books := slices.IndexFunc(e.Tables["books"], func(row []string) bool { return row[0] == schemas.TopicPageFetched })
-		count, _, _ := e.spanOf(schemas.TopicPageFetched)
+		count := audit.SpanOf(&e.Case, schemas.TopicPageFetched)
 		xor := schemas.ID(id.Xor(count.Xor[:]))
-		e.Tables["books"][books] = []string{schemas.TopicPageFetched, number(count.N - 1), xor.String()}
+		e.Tables["books"][books] = []string{schemas.TopicPageFetched, fmt.Sprint(count.N - 1), xor.String()}
 		if judged(t, e).OK {
 			t.Fatal("a missing row is not reported")
 		}
 		e.Unreadable = map[string][]schemas.ID{schemas.TopicPageFetched: {id}}
 		if r := judged(t, e); !r.OK {
-			t.Fatal(problems(r))
+			t.Fatal(audit.Problems(r))
 		}
 	})
 }
@@ -141,8 +146,8 @@ func TestRowsOfHubsAndShadows(t *testing.T) {
 			if at < 0 {
 				return
 			}
-			want = "judgements row " + hexOf(e.Judged[at].GetId())
-			row := slices.IndexFunc(e.Tables["judgements"], func(row []string) bool { return row[0] == hexOf(e.Judged[at].GetId()) })
+			want = "judgements row " + audit.HexOf(e.Judged[at].GetId())
+			row := slices.IndexFunc(e.Tables["judgements"], func(row []string) bool { return row[0] == audit.HexOf(e.Judged[at].GetId()) })
 			e.Tables["judgements"][row] = slices.Clone(e.Tables["judgements"][row])
 			e.Tables["judgements"][row][9] = strings.Replace(e.Tables["judgements"][row][9], ",false,", ",true,", 1)
 		default:
@@ -150,7 +155,7 @@ func TestRowsOfHubsAndShadows(t *testing.T) {
 				return
 			}
 			h := rapid.SampledFrom(ranked).Draw(t, "ranking")
-			row := slices.IndexFunc(e.Tables["hubs"], func(row []string) bool { return strings.HasPrefix(row[0], hexOf(h.GetId())) })
+			row := slices.IndexFunc(e.Tables["hubs"], func(row []string) bool { return strings.HasPrefix(row[0], audit.HexOf(h.GetId())) })
 			switch what {
 			case "page":
 				h.Hubs[0].Url, want = "http://elsewhere.example/", "which was not delivered"
@@ -170,27 +175,13 @@ func TestRowsOfHubsAndShadows(t *testing.T) {
 				e.Rankings = slices.DeleteFunc(slices.Clone(e.Rankings), func(x *schemas.HubRanked) bool { return x == h })
 			}
 		}
-		if r := judged(t, e); r.OK != (want == "") || !strings.Contains(problems(r), want) {
-			t.Fatalf("no %q in:\n%s", want, problems(r))
+		if r := judged(t, e); r.OK != (want == "") || !strings.Contains(audit.Problems(r), want) {
+			t.Fatalf("no %q in:\n%s", want, audit.Problems(r))
 		}
 	})
 }
 
-// fateOf follows redirects from a URL, by the records themselves, and reports whether there is a verdict on the last one.
-func fateOf(t *rapid.T, e *Evidence, url string) (target string, known bool) {
-	j := &judge{Case: e.Case, Result: new(Result), scratch: scratch{ctx: t.Context(), kv: memory{frontier.NewMemory()}}, src: e, rows: make(map[string]int),
-		found: make(map[string]Count), unreadable: make(map[string]Count), books: make(map[string]Count), distinct: make(map[string]int), copies: make(map[string]int)}
-	if err := j.load(); err != nil {
-		t.Fatal(err)
-	}
-	fates := newFates(&j.Case, &j.scratch)
-	fates.read()
-	target = fates.target(url)
-	f := fates.fate(target)
-	return target, f != nil && f.last != schemas.ID{}
-}
-
-func mayBeCapped(e *Evidence, url string) bool {
+func mayBeCapped(e *audittest.Evidence, url string) bool {
 	host, most, all, deferred := weburl.Host(url), int(e.Control.GetScope().GetHostCap()), 0, false
 	for _, r := range e.Requests {
 		if r.GetHost() != host {

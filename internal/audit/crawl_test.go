@@ -1,15 +1,16 @@
-package audit
+package audit_test
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"forager/internal/audit"
+	"forager/internal/audit/audittest"
 	"forager/internal/frontier"
 	"forager/internal/rank/distill"
 	"forager/internal/web/scope"
@@ -18,7 +19,7 @@ import (
 
 // crawled is the evidence of a small crawl of a random web: the frontier decides, responses come in any order.
 // Everything is consistent: every difference that the audit reports is an error of the audit.
-func crawled(t *rapid.T) *Evidence {
+func crawled(t *rapid.T) *audittest.Evidence {
 	c := newCrawl(t)
 	for range 10_000 {
 		requests, err := c.shard.Dispatch(c.now, 100)
@@ -62,11 +63,11 @@ var open = func() *scope.Scope {
 	return s
 }()
 
-func known(topic string) bool { return slices.Contains(audited, topic) }
+func known(topic string) bool { return slices.Contains(audit.Audited, topic) }
 
 type crawl struct {
 	t      *rapid.T
-	e      *Evidence
+	e      *audittest.Evidence
 	shard  *frontier.Shard
 	now    time.Time
 	flying []*schemas.FetchRequest
@@ -138,7 +139,7 @@ func newCrawl(t *rapid.T) *crawl {
 	if err := c.shard.Configure(ctl, sc, frontier.Options{Epoch: 1, RetryDelay: time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	c.e = &Evidence{Case: Case{Control: ctl, Scope: sc}, Pages: make(map[schemas.ID]StoredPage), Tables: make(Tables)}
+	c.e = &audittest.Evidence{Case: audit.Case{Control: ctl, Scope: sc}, Pages: make(map[schemas.ID]audit.StoredPage), Tables: make(audittest.Tables)}
 	for _, seeds := range rapid.SliceOfN(rapid.SliceOfN(url, 1, 3), 1, 2).Draw(t, "seeds") {
 		c.apply(schemas.SeedPage("c", seeds))
 	}
@@ -163,7 +164,7 @@ func (c *crawl) failed() []*schemas.FetchRequest {
 
 // replayOf requests one more attempt at a request.
 func replayOf(r *schemas.FetchRequest) *schemas.LinkFound {
-	id := schemas.LeapID("c", "replay", hexOf(r.GetId()))
+	id := schemas.LeapID("c", "replay", audit.HexOf(r.GetId()))
 	return &schemas.LinkFound{Id: id.Bytes(), Crawl: "c", Url: r.GetUrl(), Outcome: schemas.Outcome_OUTCOME_REPLAY, Replay: r.GetId()}
 }
 
@@ -187,7 +188,7 @@ func (c *crawl) answer(r *schemas.FetchRequest) *schemas.LinkFound {
 			v.Links = append(v.Links, &schemas.Link{Url: l})
 		}
 		f.Object, f.Digest, f.Length = "segments/x", "sha1:"+r.GetUrl(), 10
-		c.e.Pages[schemas.ID(r.GetId())] = StoredPage{URL: r.GetUrl(), Digest: f.Digest}
+		c.e.Pages[schemas.ID(r.GetId())] = audit.StoredPage{URL: r.GetUrl(), Digest: f.Digest}
 	case schemas.Outcome_OUTCOME_REDIRECTED:
 		v.Redirect, f.Redirect = p.target, p.target
 	}
@@ -206,7 +207,7 @@ func (c *crawl) apply(v *schemas.LinkFound) {
 }
 
 // evidence adds the contents of ClickHouse and crawl.status.
-func (c *crawl) evidence() *Evidence {
+func (c *crawl) evidence() *audittest.Evidence {
 	st := c.shard.Status(c.now)
 	for _, topic := range []string{schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged} {
 		st.Spans[topic] = spanOf(c.e.Fetched)
@@ -215,9 +216,9 @@ func (c *crawl) evidence() *Evidence {
 		c.e.Parsed = append(c.e.Parsed, schemas.ID(f.GetId()))
 	}
 	c.e.Statuses = []*schemas.CrawlStatus{st}
-	for _, topic := range audited {
+	for _, topic := range audit.Audited {
 		s := st.GetSpans()[topic]
-		c.e.Topics = append(c.e.Topics, Topic{Topic: topic, Way: ByRecords})
+		c.e.Topics = append(c.e.Topics, audit.Topic{Topic: topic, Way: audit.ByRecords})
 		c.e.Tables["books"] = append(c.e.Tables["books"], []string{topic, strconv.FormatUint(s.GetCount(), 10), schemas.ID(s.GetXor()).String()})
 	}
 	c.rank()
@@ -226,8 +227,8 @@ func (c *crawl) evidence() *Evidence {
 }
 
 // rowsOf returns ClickHouse's rows of the records.
-func rowsOf(e *Evidence) Tables {
-	t := Tables{"books": e.Tables["books"]}
+func rowsOf(e *audittest.Evidence) audittest.Tables {
+	t := audittest.Tables{"books": e.Tables["books"]}
 	seen := make(map[string]bool)
 	add := func(table string, row []string) {
 		if !seen[table+row[0]] {
@@ -236,40 +237,35 @@ func rowsOf(e *Evidence) Tables {
 		}
 	}
 	for _, r := range e.Requests {
-		add("requests", requestRow(r))
+		add("requests", audit.RequestRow(r))
 	}
 	for _, f := range e.Fetched {
-		add("fetches", fetchRow(f))
+		add("fetches", audit.FetchRow(f))
 	}
 	for _, r := range e.Judged {
-		add("judgements", judgementRow(r))
+		add("judgements", audit.JudgementRow(r))
 	}
 	for _, v := range e.Verdicts {
-		add("found", foundRow(v, len(v.GetLinks())))
+		add("found", audit.FoundRow(v, len(v.GetLinks())))
 		for _, l := range v.GetLinks() {
-			add("links", linkRow(v, l))
+			add("links", audit.LinkRow(v, l))
 		}
 	}
 	for _, l := range e.Leaps {
 		if !l.GetBoundary() {
-			add("leaps", leapRow(l))
+			add("leaps", audit.LeapRow(l))
 		}
 	}
 	for _, h := range e.Rankings {
-		for _, row := range hubRows(h) {
+		for _, row := range audit.HubRows(h) {
 			add("hubs", row)
 		}
 	}
 	return t
 }
 
-// memory is a Store for small crawls.
-type memory struct{ frontier.Store }
-
-func (memory) Commit() error { return nil }
-
-func judged(t interface{ Fatal(...any) }, e *Evidence) *Result {
-	r, err := e.Judge(memory{frontier.NewMemory()})
+func judged(t interface{ Fatal(...any) }, e *audittest.Evidence) *audit.Result {
+	r, err := e.Judge(audit.NewMemoryStore())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,13 +303,4 @@ func spanOf(all []*schemas.PageFetched) *schemas.TopicSpan {
 		s.Xor = schemas.ID(f.GetId()).Xor(s.Xor)
 	}
 	return s
-}
-
-func problems(r *Result) string { return strings.Join(r.Problems, "\n") }
-
-func newMemoryStore() Store { return memory{frontier.NewMemory()} }
-
-// linkRow is the row of a link.
-func linkRow(v *schemas.LinkFound, l *schemas.Link) []string {
-	return []string{schemas.LeapID(v.GetCrawl(), v.GetUrl(), l.GetUrl()).String(), v.GetUrl(), l.GetUrl(), hexOf(v.GetId())}
 }

@@ -2,8 +2,8 @@
 // store and ClickHouse, and compares them with one another and with the limits of the crawl. It
 // is what forager verify does.
 //
-// Audit reads a Source: Live reads Kafka, S3 and ClickHouse; Evidence is in memory, so that a test
-// can alter it. Everything read is written to a Store on disk, under keys in whose order records
+// Audit reads a Source: Live reads Kafka, S3 and ClickHouse; audittest.Evidence is in memory, so that a
+// test can alter it. Everything read is written to a Store on disk, under keys in whose order records
 // and rows are compared (scratch.go lists the kinds of entries). Memory does not grow with the
 // crawl; the disk needs about as much as the topics hold (docs/decisions/0040). The outcome is a
 // Result: figures, how each topic was checked, and the differences found.

@@ -1,9 +1,10 @@
-package audit
+package audit_test
 
 import (
 	"testing"
 
-	"forager/internal/frontier"
+	"forager/internal/audit"
+	"forager/internal/audit/audittest"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -18,13 +19,13 @@ func FuzzTake(f *testing.F) {
 		if !known(topic) {
 			return
 		}
-		e := &Evidence{Case: Case{Control: &schemas.CrawlControl{Crawl: "c"}, Scope: open}, Unreadable: make(map[string][]schemas.ID)}
-		r := &reading{crawl: "c", epochs: make(map[string]uint64), found: func(r *Record) error { e.add(topic, r); return nil }}
+		e := &audittest.Evidence{Case: audit.Case{Control: &schemas.CrawlControl{Crawl: "c"}, Scope: open}, Unreadable: make(map[string][]schemas.ID)}
 		h := map[string]string{
 			schemas.HeaderCrawl: crawl, schemas.HeaderID: id, schemas.HeaderEpoch: epoch, schemas.HeaderOwner: owner, schemas.HeaderShard: "0",
 			schemas.HeaderURL: "http://a.example/", schemas.HeaderHost: "a.example",
 		}
-		if r.take(stream.Record{Topic: topic, Headers: h, Value: value}) != nil {
+		err := audit.Take("c", stream.Record{Topic: topic, Headers: h, Value: value}, func(r *audit.Record) error { e.Add(topic, r); return nil })
+		if err != nil {
 			return
 		}
 		judged(t, e)
@@ -40,9 +41,9 @@ func FuzzRebuild(f *testing.F) {
 		if !known(topic) {
 			return
 		}
-		e := &Evidence{Case: Case{Control: &schemas.CrawlControl{Crawl: "c"}, Scope: open}, Topics: []Topic{{Topic: topic, Way: ByCounts}}, Tables: Tables{
-			tableOf[topic]: {{a, b, c, d}, {a, d, c, b, a, b, c, d, a, b, c, d, a, b}}, "links": {{a, b, c, d}}, "books": {{topic, d, a}},
+		e := &audittest.Evidence{Case: audit.Case{Control: &schemas.CrawlControl{Crawl: "c"}, Scope: open}, Topics: []audit.Topic{{Topic: topic, Way: audit.ByCounts}}, Tables: audittest.Tables{
+			audit.TableOf[topic]: {{a, b, c, d}, {a, d, c, b, a, b, c, d, a, b, c, d, a, b}}, "links": {{a, b, c, d}}, "books": {{topic, d, a}},
 		}}
-		e.Judge(memory{frontier.NewMemory()}) // an error names the row
+		e.Judge(audit.NewMemoryStore()) // an error names the row
 	})
 }

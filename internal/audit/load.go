@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,7 +16,7 @@ import (
 
 // load reads all topics and tables. Records that are not retained are reconstructed from ClickHouse's rows.
 func (j *judge) load() error {
-	for _, topic := range withHubs {
+	for _, topic := range Read {
 		way := Topic{Topic: topic, Way: ByRecords}
 		if topic != schemas.TopicHubRanked {
 			var err error
@@ -82,7 +81,7 @@ func (j *judge) loadRows(table Table) error {
 	prefix := named(table.Name)
 	return j.src.Rows(j.ctx, table, sample, func(at Place, row []string) error {
 		j.rows[table.Name]++
-		if j.Sample.has(rowID(row)) {
+		if j.Sample.HasRow(row) {
 			j.put(keyOf(kindRow, prefix, named(row[0]), be64(at.At), be32(at.Position)), pack(row[1:]))
 		}
 		switch {
@@ -102,16 +101,6 @@ func (j *judge) loadRows(table Table) error {
 		}
 		return cmp.Or(j.err, progress.Add(j.ctx, 1))
 	})
-}
-
-// rowID is the id of a row, if it has one.
-func rowID(row []string) []byte {
-	text, _, _ := strings.Cut(row[0], " ")
-	id, err := schemas.ParseHex(text)
-	if err != nil {
-		return nil
-	}
-	return id[:]
 }
 
 // pack encodes texts as one value, unpack decodes it.

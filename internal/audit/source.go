@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"encoding/binary"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -87,4 +88,11 @@ func (s *Sample) width() uint32 { return uint32(s.Share * (1 << 32)) }
 // has reports whether an id is in the sample; a nil sample contains all.
 func (s *Sample) has(id []byte) bool {
 	return s == nil || len(id) < 4 || binary.BigEndian.Uint32(id)-s.From < s.width()
+}
+
+// HasRow reports whether the id of a row of ClickHouse is in the sample, or it has none.
+func (s *Sample) HasRow(row []string) bool {
+	text, _, _ := strings.Cut(row[0], " ")
+	id, err := schemas.ParseHex(text)
+	return err != nil || s.has(id[:])
 }

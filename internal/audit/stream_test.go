@@ -164,7 +164,7 @@ func (c *chain) Records(_ context.Context, topic string, f func(*Record) error) 
 
 func (c *chain) Rows(_ context.Context, table Table, sample *Sample, f func(at Place, row []string) error) error {
 	give := func(row []string) error {
-		if !sample.has(rowID(row)) {
+		if !sample.HasRow(row) {
 			return nil
 		}
 		c.look()
@@ -191,7 +191,7 @@ func (c *chain) Rows(_ context.Context, table Table, sample *Sample, f func(at P
 			err = give(foundRow(v, len(v.GetLinks())))
 		case table.Name == "links":
 			for _, l := range v.GetLinks() {
-				err = errors.Join(err, give(linkRow(v, l)))
+				err = errors.Join(err, give(LinkRow(v, l)))
 			}
 		case i < 0:
 		case table.Name == "requests":
@@ -263,17 +263,17 @@ func TestLinksBetweenShardsMayBeUnderWay(t *testing.T) {
 	if len(c.open) < 10 || within < 0 {
 		t.Fatalf("%d links between shards, link %d within one", len(c.open), within)
 	}
-	if r := c.audit(t); strings.Contains(problems(r), "never settled") {
-		t.Errorf("between shards: %s", problems(r))
+	if r := c.audit(t); strings.Contains(Problems(r), "never settled") {
+		t.Errorf("between shards: %s", Problems(r))
 	}
 	c.open[within] = true
 	want := "the link from " + c.url(within) + " to " + c.url(within+1) + " was never settled"
-	if r := c.audit(t); strings.Count(problems(r), "never settled") != 1 || !strings.Contains(problems(r), want) {
-		t.Errorf("within a shard: no %q in %s", want, problems(r))
+	if r := c.audit(t); strings.Count(Problems(r), "never settled") != 1 || !strings.Contains(Problems(r), want) {
+		t.Errorf("within a shard: no %q in %s", want, Problems(r))
 	}
 	c.Taken = nil
-	if r := c.audit(t); strings.Count(problems(r), "never settled")+int(r.More) < 10 {
-		t.Errorf("of a finished crawl: %s", problems(r))
+	if r := c.audit(t); strings.Count(Problems(r), "never settled")+int(r.More) < 10 {
+		t.Errorf("of a finished crawl: %s", Problems(r))
 	}
 }
 
@@ -284,7 +284,7 @@ func TestMemoryDoesNotGrowWithPages(t *testing.T) {
 		c := newChain(t, pages, 60)
 		c.lookEvery = 2 * pages
 		if r := c.audit(t); !r.OK {
-			t.Fatalf("%d pages: %s", pages, problems(r))
+			t.Fatalf("%d pages: %s", pages, Problems(r))
 		}
 		most := slices.Max(c.live)
 		t.Logf("%d pages, %d rows: at most %.1f MiB alive in %d measurements", pages, c.rows, float64(most)/(1<<20), len(c.live))
@@ -304,7 +304,7 @@ func TestSampleFindsDamageWithItsStatedProbability(t *testing.T) {
 		c := newChain(t, 40, 3)
 		c.broken = 17
 		c.Sample = &Sample{Share: share, From: uint32(i) * (1 << 32 / runs)}
-		r, err := Audit(t.Context(), c.Case, c, newMemoryStore())
+		r, err := Audit(t.Context(), c.Case, c, NewMemoryStore())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,8 +313,8 @@ func TestSampleFindsDamageWithItsStatedProbability(t *testing.T) {
 		}
 		if !r.OK {
 			found++
-			if !strings.Contains(problems(r), "ClickHouse: leaps row") || len(r.Problems) != 1 {
-				t.Fatalf("problems: %s", problems(r))
+			if !strings.Contains(Problems(r), "ClickHouse: leaps row") || len(r.Problems) != 1 {
+				t.Fatalf("problems: %s", Problems(r))
 			}
 		}
 	}

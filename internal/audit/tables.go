@@ -233,7 +233,7 @@ func (j *judge) expected(table string) *side {
 		m := new(schemas.HubRanked)
 		j.decode(e.value, m)
 		for _, row := range hubRows(m) {
-			if j.Sample.has(rowID(row)) {
+			if j.Sample.HasRow(row) {
 				j.put(keyOf(kindExpected, []byte(row[0])), pack(row[1:]))
 			}
 		}

@@ -37,8 +37,8 @@ var audited = []string{
 	schemas.TopicLinkFound, schemas.TopicLeapSettled,
 }
 
-// withHubs are all topics that are read.
-var withHubs = append(slices.Clip(audited), schemas.TopicHubRanked)
+// Read are all topics that are read: the audited ones and hub.ranked.
+var Read = append(slices.Clip(audited), schemas.TopicHubRanked)
 
 // Count is a number of distinct ids, and their XOR.
 type Count struct {

@@ -12,7 +12,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/infra/simweb"
-	"forager/internal/audit"
+	"forager/internal/audit/audittest"
 	"forager/internal/web/webarchive"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -167,12 +167,12 @@ func classOf(tr *simweb.Truth) string {
 type outcomes struct {
 	t        *testing.T
 	web      *simweb.Web
-	evidence *audit.Evidence
+	evidence *audittest.Evidence
 	tries    map[string][]*schemas.PageFetched
 	hosts    map[string]int // requests, except deferred ones
 }
 
-func newOutcomes(t *testing.T, w *simweb.Web, e *audit.Evidence) *outcomes {
+func newOutcomes(t *testing.T, w *simweb.Web, e *audittest.Evidence) *outcomes {
 	o := &outcomes{t: t, web: w, evidence: e, tries: make(map[string][]*schemas.PageFetched), hosts: make(map[string]int)}
 	attempt := make(map[string]uint32)
 	for _, f := range e.Requests {

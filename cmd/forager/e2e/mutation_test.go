@@ -13,6 +13,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/internal/audit"
+	"forager/internal/audit/audittest"
 	"forager/internal/platform/analytics"
 	"forager/internal/stream"
 	"forager/internal/stream/streamtest"
@@ -21,7 +22,7 @@ import (
 )
 
 // copyOf returns evidence that can be altered.
-func copyOf(e *audit.Evidence) *audit.Evidence {
+func copyOf(e *audittest.Evidence) *audittest.Evidence {
 	c := *e
 	c.Control = proto.Clone(e.Control).(*schemas.CrawlControl)
 	c.Statuses = clones(e.Statuses)
@@ -32,7 +33,7 @@ func copyOf(e *audit.Evidence) *audit.Evidence {
 	for id, p := range e.Pages {
 		c.Pages[id] = p
 	}
-	c.Tables = make(audit.Tables)
+	c.Tables = make(audittest.Tables)
 	for table, rows := range e.Tables {
 		for _, row := range rows {
 			c.Tables[table] = append(c.Tables[table], append([]string(nil), row...))
@@ -50,7 +51,7 @@ func clones[M proto.Message](all []M) []M {
 }
 
 // delivered returns a verdict on a delivered page that has links.
-func delivered(t *testing.T, e *audit.Evidence) int {
+func delivered(t *testing.T, e *audittest.Evidence) int {
 	t.Helper()
 	for i, v := range e.Verdicts {
 		if v.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED && len(v.GetLinks()) > 0 {
@@ -62,7 +63,7 @@ func delivered(t *testing.T, e *audit.Evidence) int {
 }
 
 // leap returns a leap that is no boundary and whose target was delivered.
-func leap(t *testing.T, e *audit.Evidence) int {
+func leap(t *testing.T, e *audittest.Evidence) int {
 	t.Helper()
 	for i, l := range e.Leaps {
 		if !l.GetBoundary() && l.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED {
@@ -74,7 +75,7 @@ func leap(t *testing.T, e *audit.Evidence) int {
 }
 
 // forwardLeap returns a leap whose target was dispatched when its link was known, and was delivered without a redirect.
-func forwardLeap(t *testing.T, e *audit.Evidence) int {
+func forwardLeap(t *testing.T, e *audittest.Evidence) int {
 	t.Helper()
 	for i, l := range e.Leaps {
 		if l.GetForward() && l.GetOutcome() == schemas.Outcome_OUTCOME_DELIVERED &&
@@ -89,93 +90,93 @@ func forwardLeap(t *testing.T, e *audit.Evidence) int {
 func without[M any](all []M, i int) []M { return append(append([]M(nil), all[:i]...), all[i+1:]...) }
 
 // auditMutations alters the evidence of a sound crawl, one thing at a time, and checks that each alteration is named.
-func auditMutations(t *testing.T, e *audit.Evidence) {
+func auditMutations(t *testing.T, e *audittest.Evidence) {
 	if r := judged(t, e); !r.OK {
 		t.Fatalf("the crawl is not sound: %v", r.Problems)
 	}
 	for name, m := range map[string]struct {
-		alter func(t *testing.T, e *audit.Evidence) // the alteration
-		want  string                                // part of a problem that names it
+		alter func(t *testing.T, e *audittest.Evidence) // the alteration
+		want  string                                    // part of a problem that names it
 	}{
-		"verdict dropped":   {func(t *testing.T, e *audit.Evidence) { e.Verdicts = without(e.Verdicts, delivered(t, e)) }, "has no verdict in link.found"},
-		"fetch dropped":     {func(_ *testing.T, e *audit.Evidence) { e.Fetched = without(e.Fetched, 0) }, "no record in page.fetched"},
-		"judgement dropped": {func(_ *testing.T, e *audit.Evidence) { e.Judged = without(e.Judged, 0) }, "no record in page.judged"},
-		"request dropped":   {func(_ *testing.T, e *audit.Evidence) { e.Requests = without(e.Requests, 0) }, "answers no request"},
-		"leap dropped":      {func(t *testing.T, e *audit.Evidence) { e.Leaps = without(e.Leaps, leap(t, e)) }, "was never settled, though the target is final"},
-		"forward leap dropped": {func(t *testing.T, e *audit.Evidence) {
+		"verdict dropped":   {func(t *testing.T, e *audittest.Evidence) { e.Verdicts = without(e.Verdicts, delivered(t, e)) }, "has no verdict in link.found"},
+		"fetch dropped":     {func(_ *testing.T, e *audittest.Evidence) { e.Fetched = without(e.Fetched, 0) }, "no record in page.fetched"},
+		"judgement dropped": {func(_ *testing.T, e *audittest.Evidence) { e.Judged = without(e.Judged, 0) }, "no record in page.judged"},
+		"request dropped":   {func(_ *testing.T, e *audittest.Evidence) { e.Requests = without(e.Requests, 0) }, "answers no request"},
+		"leap dropped":      {func(t *testing.T, e *audittest.Evidence) { e.Leaps = without(e.Leaps, leap(t, e)) }, "was never settled, though the target is final"},
+		"forward leap dropped": {func(t *testing.T, e *audittest.Evidence) {
 			e.Control.Learning.Pairs = schemas.Pairs_PAIRS_FORWARD
 			e.Leaps = without(e.Leaps, forwardLeap(t, e))
 		}, "was never settled, though the target is final"},
-		"dispatched twice": {func(_ *testing.T, e *audit.Evidence) {
+		"dispatched twice": {func(_ *testing.T, e *audittest.Evidence) {
 			again := proto.Clone(e.Requests[0]).(*schemas.FetchRequest)
 			again.Epoch++
 			e.Requests = append(e.Requests, again)
 		}, "is there twice and the two differ"},
-		"attempt skipped": {func(_ *testing.T, e *audit.Evidence) { e.Requests[0].Attempt = 3 }, "should have the id"},
-		"outcome altered": {func(t *testing.T, e *audit.Evidence) {
+		"attempt skipped": {func(_ *testing.T, e *audittest.Evidence) { e.Requests[0].Attempt = 3 }, "should have the id"},
+		"outcome altered": {func(t *testing.T, e *audittest.Evidence) {
 			e.Verdicts[delivered(t, e)].Outcome = schemas.Outcome_OUTCOME_TIMEOUT
 		}, "is delivered in page.fetched"},
-		"relevance altered": {func(t *testing.T, e *audit.Evidence) { e.Verdicts[delivered(t, e)].Judgement.Raw += 1e-9 }, "is not that of page.judged"},
-		"status altered":    {func(_ *testing.T, e *audit.Evidence) { e.Fetched[0].Status++ }, "status or redirect"},
-		"R(v) altered":      {func(t *testing.T, e *audit.Evidence) { e.Leaps[leap(t, e)].TargetRaw += 1e-9 }, "has R(v)"},
-		"R(u) altered":      {func(t *testing.T, e *audit.Evidence) { e.Leaps[leap(t, e)].SourceRaw += 1e-9 }, "has R(u)"},
-		"score altered":     {func(t *testing.T, e *audit.Evidence) { e.Leaps[leap(t, e)].Score += 1e-9 }, ", the dispatch "},
-		"leap invented": {func(t *testing.T, e *audit.Evidence) {
+		"relevance altered": {func(t *testing.T, e *audittest.Evidence) { e.Verdicts[delivered(t, e)].Judgement.Raw += 1e-9 }, "is not that of page.judged"},
+		"status altered":    {func(_ *testing.T, e *audittest.Evidence) { e.Fetched[0].Status++ }, "status or redirect"},
+		"R(v) altered":      {func(t *testing.T, e *audittest.Evidence) { e.Leaps[leap(t, e)].TargetRaw += 1e-9 }, "has R(v)"},
+		"R(u) altered":      {func(t *testing.T, e *audittest.Evidence) { e.Leaps[leap(t, e)].SourceRaw += 1e-9 }, "has R(u)"},
+		"score altered":     {func(t *testing.T, e *audittest.Evidence) { e.Leaps[leap(t, e)].Score += 1e-9 }, ", the dispatch "},
+		"leap invented": {func(t *testing.T, e *audittest.Evidence) {
 			l := e.Leaps[leap(t, e)]
 			l.V = "http://nowhere.example/"
 			l.Id = schemas.LeapID(l.Crawl, l.U, l.V).Bytes()
 		}, "is no link of a delivered page"},
-		"page lost": {func(_ *testing.T, e *audit.Evidence) {
+		"page lost": {func(_ *testing.T, e *audittest.Evidence) {
 			for id := range e.Pages {
 				delete(e.Pages, id)
 				return
 			}
 		}, "the store does not have it"},
-		"digest altered": {func(_ *testing.T, e *audit.Evidence) {
+		"digest altered": {func(_ *testing.T, e *audittest.Evidence) {
 			for id, p := range e.Pages {
 				p.Digest = "sha1:AAAA"
 				e.Pages[id] = p
 				return
 			}
 		}, "the stored bytes have digest"},
-		"page budget exceeded":    {func(_ *testing.T, e *audit.Evidence) { e.Control.Budget.Pages-- }, "pages were delivered, the budget is"},
-		"request budget exceeded": {func(_ *testing.T, e *audit.Evidence) { e.Control.Budget.Requests = 10 }, "requests were charged, the budget is 10"},
-		"host cap exceeded": {func(_ *testing.T, e *audit.Evidence) {
+		"page budget exceeded":    {func(_ *testing.T, e *audittest.Evidence) { e.Control.Budget.Pages-- }, "pages were delivered, the budget is"},
+		"request budget exceeded": {func(_ *testing.T, e *audittest.Evidence) { e.Control.Budget.Requests = 10 }, "requests were charged, the budget is 10"},
+		"host cap exceeded": {func(_ *testing.T, e *audittest.Evidence) {
 			e.Control.Scope.HostCap = 1
 		}, "its cap is 1"},
-		"window exceeded": {func(_ *testing.T, e *audit.Evidence) { e.Control.Window = 1 }, "requests were in flight, the window is 1"},
-		"host's window exceeded": {func(_ *testing.T, e *audit.Evidence) {
+		"window exceeded": {func(_ *testing.T, e *audittest.Evidence) { e.Control.Window = 1 }, "requests were in flight, the window is 1"},
+		"host's window exceeded": {func(_ *testing.T, e *audittest.Evidence) {
 			e.Control.HostWindow = 1
 		}, "the host's window is 1"},
-		"chosen earlier": {func(_ *testing.T, e *audit.Evidence) { lastOf(e.Requests).Clock = 1 }, "was chosen after 1 records"},
-		"chosen later":   {func(_ *testing.T, e *audit.Evidence) { lastOf(e.Requests).Clock = 1 << 20 }, "was chosen after 1048576 records"},
-		"dispatched out of order": {func(_ *testing.T, e *audit.Evidence) {
+		"chosen earlier": {func(_ *testing.T, e *audittest.Evidence) { lastOf(e.Requests).Clock = 1 }, "was chosen after 1 records"},
+		"chosen later":   {func(_ *testing.T, e *audittest.Evidence) { lastOf(e.Requests).Clock = 1 << 20 }, "was chosen after 1048576 records"},
+		"dispatched out of order": {func(_ *testing.T, e *audittest.Evidence) {
 			e.Requests[0].Ordinal = e.Requests[1].Ordinal
 		}, "are both dispatch"},
-		"outside of the scope": {func(t *testing.T, e *audit.Evidence) {
+		"outside of the scope": {func(t *testing.T, e *audittest.Evidence) {
 			var err error
 			if e.Scope, err = scope.New(&schemas.Scope{Hosts: []string{"elsewhere.example"}}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}, "which the scope refuses: scope:hosts"},
-		"span miscounts": {func(_ *testing.T, e *audit.Evidence) {
+		"span miscounts": {func(_ *testing.T, e *audittest.Evidence) {
 			e.Statuses[0].Spans[schemas.TopicPageParsed].Count++
 		}, "page.parsed has"},
-		"span of other ids": {func(_ *testing.T, e *audit.Evidence) {
+		"span of other ids": {func(_ *testing.T, e *audittest.Evidence) {
 			e.Statuses[0].Spans[schemas.TopicPageFetched].Xor[15]++
 		}, "page.fetched has"},
-		"books miscount": {func(_ *testing.T, e *audit.Evidence) {
+		"books miscount": {func(_ *testing.T, e *audittest.Evidence) {
 			for _, row := range e.Tables["books"] {
 				row[1] = "7"
 			}
 		}, "ClickHouse has 7 records"},
-		"status miscounts": {func(_ *testing.T, e *audit.Evidence) { e.Statuses[0].Pages++ }, "a recount gives"},
-		"row deleted":      {func(_ *testing.T, e *audit.Evidence) { e.Tables["leaps"] = without(e.Tables["leaps"], 0) }, "leaps lacks the row"},
-		"row doubled": {func(_ *testing.T, e *audit.Evidence) {
+		"status miscounts": {func(_ *testing.T, e *audittest.Evidence) { e.Statuses[0].Pages++ }, "a recount gives"},
+		"row deleted":      {func(_ *testing.T, e *audittest.Evidence) { e.Tables["leaps"] = without(e.Tables["leaps"], 0) }, "leaps lacks the row"},
+		"row doubled": {func(_ *testing.T, e *audittest.Evidence) {
 			e.Tables["links"] = append(e.Tables["links"], e.Tables["links"][0])
 		}, "links has the row"},
-		"row altered": {func(_ *testing.T, e *audit.Evidence) { e.Tables["judgements"][0][2] = "0" }, "judgements row"},
-		"row invented": {func(_ *testing.T, e *audit.Evidence) {
+		"row altered": {func(_ *testing.T, e *audittest.Evidence) { e.Tables["judgements"][0][2] = "0" }, "judgements row"},
+		"row invented": {func(_ *testing.T, e *audittest.Evidence) {
 			e.Tables["fetches"] = append(e.Tables["fetches"], append([]string{strings.Repeat("0", 32)}, e.Tables["fetches"][0][1:]...))
 		}, "for which there is no record"},
 	} {
@@ -269,7 +270,7 @@ func (r *rig) retention(crawl string) {
 }
 
 // garbage writes undecodable records after those of a crawl, with their headers: copies, of which the first counts, and letters.
-func (r *rig) garbage(e *audit.Evidence) {
+func (r *rig) garbage(e *audittest.Evidence) {
 	r.t.Helper()
 	id := e.Requests[0]
 	var outs []stream.Out

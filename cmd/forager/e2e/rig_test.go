@@ -26,6 +26,7 @@ import (
 	"forager/cmd/internal/models"
 	"forager/infra/simweb"
 	"forager/internal/audit"
+	"forager/internal/audit/audittest"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
 	"forager/internal/operate"
@@ -288,7 +289,7 @@ func (r *rig) verified(crawl string) *audit.Result {
 }
 
 // evidence returns everything that an audit of a crawl that has ended reads, in memory.
-func (r *rig) evidence(crawl string) *audit.Evidence {
+func (r *rig) evidence(crawl string) *audittest.Evidence {
 	r.t.Helper()
 	statuses, _, err := data.ShardStatuses(r.books, crawl)
 	if err != nil {
@@ -299,7 +300,7 @@ func (r *rig) evidence(crawl string) *audit.Evidence {
 		r.t.Fatal(err)
 	}
 	defer closeLive()
-	e, err := audit.Collect(r.s, live.Case, live)
+	e, err := audittest.Collect(r.s, live.Case, live)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -311,7 +312,7 @@ type memoryStore struct{ frontier.Store }
 
 func (memoryStore) Commit() error { return nil }
 
-func judged(t *testing.T, e *audit.Evidence) *audit.Result {
+func judged(t *testing.T, e *audittest.Evidence) *audit.Result {
 	t.Helper()
 	r, err := e.Judge(memoryStore{frontier.NewMemory()})
 	if err != nil {

@@ -1,4 +1,4 @@
-package audit
+package audittest
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/audit"
 	"forager/schemas"
 )
 
-// Evidence is a Source in memory, which tests can alter.
+// Evidence is an audit.Source in memory, which tests can alter.
 type Evidence struct {
-	Case
+	audit.Case
 	// Topics are the audited topics in the order of a page's journey.
-	Topics []Topic
+	Topics []audit.Topic
 	// Records of each topic in the order of their partitions; of page.parsed the ids.
 	Requests []*schemas.FetchRequest
 	Fetched  []*schemas.PageFetched
@@ -27,8 +28,8 @@ type Evidence struct {
 	// that could not read them substituted.
 	Unreadable map[string][]schemas.ID
 	// Pages and Segments are the contents of the store, by request and by name.
-	Pages    map[schemas.ID]StoredPage
-	Segments map[string]Segment
+	Pages    map[schemas.ID]audit.StoredPage
+	Segments map[string]audit.Segment
 	// Tables are ClickHouse's rows.
 	Tables Tables
 }
@@ -37,9 +38,9 @@ type Evidence struct {
 type Tables map[string][][]string
 
 // Collect reads everything that a source yields.
-func Collect(ctx context.Context, c Case, src Source) (*Evidence, error) {
-	e := &Evidence{Case: c, Unreadable: make(map[string][]schemas.ID), Pages: make(map[schemas.ID]StoredPage), Segments: make(map[string]Segment), Tables: make(Tables)}
-	for _, topic := range withHubs {
+func Collect(ctx context.Context, c audit.Case, src audit.Source) (*Evidence, error) {
+	e := &Evidence{Case: c, Unreadable: make(map[string][]schemas.ID), Pages: make(map[schemas.ID]audit.StoredPage), Segments: make(map[string]audit.Segment), Tables: make(Tables)}
+	for _, topic := range audit.Read {
 		if topic != schemas.TopicHubRanked {
 			t, err := src.Way(ctx, topic)
 			if err != nil {
@@ -47,12 +48,12 @@ func Collect(ctx context.Context, c Case, src Source) (*Evidence, error) {
 			}
 			e.Topics = append(e.Topics, t)
 		}
-		if err := src.Records(ctx, topic, func(r *Record) error { e.add(topic, r); return nil }); err != nil {
+		if err := src.Records(ctx, topic, func(r *audit.Record) error { e.Add(topic, r); return nil }); err != nil {
 			return nil, err
 		}
 	}
-	for _, table := range append([]Table{Books, Named}, Compared...) {
-		err := src.Rows(ctx, table, nil, func(_ Place, row []string) error {
+	for _, table := range append([]audit.Table{audit.Books, audit.Named}, audit.Compared...) {
+		err := src.Rows(ctx, table, nil, func(_ audit.Place, row []string) error {
 			e.Tables[table.Name] = append(e.Tables[table.Name], slices.Clone(row))
 			return nil
 		})
@@ -76,7 +77,8 @@ func Collect(ctx context.Context, c Case, src Source) (*Evidence, error) {
 	return e, nil
 }
 
-func (e *Evidence) add(topic string, r *Record) {
+// Add adds a record of a topic.
+func (e *Evidence) Add(topic string, r *audit.Record) {
 	switch m := r.Message.(type) {
 	case nil:
 		if topic == schemas.TopicPageParsed && !r.Void {
@@ -97,32 +99,32 @@ func (e *Evidence) add(topic string, r *Record) {
 		e.Rankings = append(e.Rankings, m)
 	}
 	if r.Unreadable {
-		e.Unreadable[topic] = append(e.Unreadable[topic], schemas.ID(r.Message.(record).GetId()))
+		e.Unreadable[topic] = append(e.Unreadable[topic], schemas.ID(r.Message.(message).GetId()))
 	}
 }
 
 // Judge audits the evidence.
-func (e *Evidence) Judge(store Store) (*Result, error) {
-	return Audit(context.Background(), e.Case, e, store)
+func (e *Evidence) Judge(store audit.Store) (*audit.Result, error) {
+	return audit.Audit(context.Background(), e.Case, e, store)
 }
 
 // Way returns what Topics contain.
-func (e *Evidence) Way(_ context.Context, topic string) (Topic, error) {
+func (e *Evidence) Way(_ context.Context, topic string) (audit.Topic, error) {
 	for _, t := range e.Topics {
 		if t.Topic == topic {
 			return t, nil
 		}
 	}
-	return Topic{Topic: topic, Way: ByRecords}, nil
+	return audit.Topic{Topic: topic, Way: audit.ByRecords}, nil
 }
 
 // Records yields the records of a topic; the place of each is its index.
-func (e *Evidence) Records(_ context.Context, topic string, f func(*Record) error) error {
+func (e *Evidence) Records(_ context.Context, topic string, f func(*audit.Record) error) error {
 	var err error
 	place := uint64(0)
 	yield := func(m proto.Message, id []byte, counted bool) {
 		parsed, idErr := schemas.ParseID(id)
-		r := &Record{Place: place, Message: m, ID: parsed, Counted: counted, Unreadable: idErr == nil && slices.Contains(e.Unreadable[topic], parsed)}
+		r := &audit.Record{Place: place, Message: m, ID: parsed, Counted: counted, Unreadable: idErr == nil && slices.Contains(e.Unreadable[topic], parsed)}
 		if place++; err == nil {
 			err = f(r)
 		}
@@ -150,19 +152,25 @@ func (e *Evidence) Records(_ context.Context, topic string, f func(*Record) erro
 	return err
 }
 
-func yieldAll[R record](all []R, yield func(m proto.Message, id []byte, counted bool)) {
+// message is implemented by every audited message.
+type message interface {
+	proto.Message
+	GetId() []byte
+}
+
+func yieldAll[R message](all []R, yield func(m proto.Message, id []byte, counted bool)) {
 	for _, r := range all {
 		yield(r, r.GetId(), true)
 	}
 }
 
 // Rows yields the rows of a table; the place of each is its index.
-func (e *Evidence) Rows(_ context.Context, table Table, sample *Sample, f func(at Place, row []string) error) error {
+func (e *Evidence) Rows(_ context.Context, table audit.Table, sample *audit.Sample, f func(at audit.Place, row []string) error) error {
 	for i, row := range e.Tables[table.Name] {
-		if !sample.has(rowID(row)) {
+		if !sample.HasRow(row) {
 			continue
 		}
-		if err := f(Place{At: uint64(i)}, row); err != nil {
+		if err := f(audit.Place{At: uint64(i)}, row); err != nil {
 			return err
 		}
 	}
@@ -170,12 +178,12 @@ func (e *Evidence) Rows(_ context.Context, table Table, sample *Sample, f func(a
 }
 
 // Segment returns a segment.
-func (e *Evidence) Segment(_ context.Context, name string) (Segment, error) {
+func (e *Evidence) Segment(_ context.Context, name string) (audit.Segment, error) {
 	return e.Segments[name], nil
 }
 
 // Page returns a page.
-func (e *Evidence) Page(_ context.Context, f *schemas.PageFetched) StoredPage {
+func (e *Evidence) Page(_ context.Context, f *schemas.PageFetched) audit.StoredPage {
 	p, ok := e.Pages[schemas.ID(f.GetId())]
 	if !ok {
 		p.Err = errors.New("the store does not have it")

@@ -1,0 +1,2 @@
+// Package audittest has the evidence of an audit in memory, which tests can alter.
+package audittest
