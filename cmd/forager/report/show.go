@@ -301,11 +301,11 @@ func (r *CrawlReport) ask(ctx context.Context, rows analytics.Report) (err error
 		return err
 	}
 	r.Outages = mergeOutages(outages)
-	hosts, segments, bytes, err := rows.Stored(ctx)
+	stored, err := rows.Stored(ctx)
 	if err != nil {
 		return err
 	}
-	r.Hosts, r.Data.Segments, r.Data.Bytes = hosts, int(segments), bytes
+	r.Hosts, r.Data.Segments, r.Data.Bytes = stored.Hosts, int(stored.Segments), stored.Bytes
 	r.Data.Rows, err = rows.RowCounts(ctx)
 	return err
 }

@@ -24,7 +24,7 @@ type CurvePoint struct {
 // DeliveredPages. ClickHouse sorts all verdicts, on its disk where they are many.
 func (r Report) Curve(ctx context.Context, points int) ([]CurvePoint, error) {
 	// The rows of the points, and those 100, 200 and 1,000 pages before them.
-	rows, err := collect(ctx, r.db, `WITH
+	rows, err := collect[CurvePoint](ctx, r.db, `WITH
 			(SELECT count() FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered') AS total,
 			(SELECT max(shard) FROM verdicts WHERE crawl = {crawl:String}) AS last_shard
 		SELECT n, requests, gain, hits
@@ -41,9 +41,7 @@ func (r Report) Curve(ctx context.Context, points int) ([]CurvePoint, error) {
 		WHERE page AND arrayExists(m -> m <= total AND intDiv(m * {points:UInt64}, greatest(total, 1)) != intDiv((m - 1) * {points:UInt64}, greatest(total, 1)), [n, n + 100, n + 200, n + 1000])
 		ORDER BY n
 		SETTINGS max_threads = 1, max_block_size = 8192, max_bytes_before_external_sort = 33554432`,
-		Params{"crawl": r.crawl, "points": uint64(points)}, func(row []any) CurvePoint {
-			return CurvePoint{Pages: row[0].(uint64), Requests: row[1].(uint64), Relevance: row[2].(float64), Targets: row[3].(uint64)}
-		})
+		Params{"crawl": r.crawl, "points": uint64(points)})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -81,11 +79,9 @@ type Tenth struct {
 
 // Tenths returns scores of a crawl's pages against R. Scores outside of [0,1] are no probabilities and left out.
 func (r Report) Tenths(ctx context.Context) ([]Tenth, error) {
-	return collect(ctx, r.db, `SELECT policy, least(floor(score * 10), 9) / 10 AS tenth, count(), avg(score), avg(relevance)
+	return collect[Tenth](ctx, r.db, `SELECT policy, least(floor(score * 10), 9) / 10 AS tenth, count(), avg(score), avg(relevance)
 		FROM `+chosenPages+` AND score BETWEEN 0 AND 1 GROUP BY policy, tenth ORDER BY policy, tenth`,
-		Params{"crawl": r.crawl}, func(row []any) Tenth {
-			return Tenth{row[0].(string), row[1].(float64), row[2].(uint64), row[3].(float64), row[4].(float64)}
-		})
+		Params{"crawl": r.crawl})
 }
 
 // Shared is the number of URLs that two crawls have both fetched.

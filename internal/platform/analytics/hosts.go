@@ -31,7 +31,7 @@ type Treated struct {
 
 // Treated returns how a crawl has treated its hosts: those with most requests first, at most so many.
 func (r Report) Treated(ctx context.Context, most int) ([]Treated, error) {
-	return collect(ctx, r.db, `WITH
+	return collect[Treated](ctx, r.db, `WITH
 			status > 0 OR outcome IN ('timeout', 'connection-failed') AS sent,
 			toUnixTimestamp64Milli(fetched_at) AS begin
 		SELECT host, countIf(sent) AS requests, countIf(sent AND nth > 1) AS gaps,
@@ -54,14 +54,5 @@ func (r Report) Treated(ctx context.Context, most int) ([]Treated, error) {
 				earlier AS (PARTITION BY host, sent ORDER BY begin ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 		)
 		GROUP BY host ORDER BY requests DESC, host`,
-		Params{"crawl": r.crawl, "most": uint64(most)}, func(row []any) Treated {
-			t := Treated{Host: row[0].(string)}
-			for i, to := range []*uint64{
-				&t.Requests, &t.Gaps, &t.LeastGap, &t.MedianGap, &t.TooMany, &t.Unavailable, &t.Failed, &t.Disallowed, &t.Deferred,
-				&t.Unreachable, &t.Waited, &t.MedianWait,
-			} {
-				*to = row[1+i].(uint64)
-			}
-			return t
-		})
+		Params{"crawl": r.crawl, "most": uint64(most)})
 }

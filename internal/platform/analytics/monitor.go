@@ -18,12 +18,10 @@ type CrawlPoint struct {
 
 // CrawlPoints returns some 1,000 states of a crawl, in their order, from the statuses that were loaded: all of the last 2,000 pages.
 func (d *DB) CrawlPoints(ctx context.Context, crawl string) ([]CrawlPoint, error) {
-	return collect(ctx, d, `WITH (SELECT greatest(max(pages), 1) FROM standings WHERE crawl = {crawl:String}) AS last
+	return collect[CrawlPoint](ctx, d, `WITH (SELECT greatest(max(pages), 1) FROM standings WHERE crawl = {crawl:String}) AS last
 		SELECT max(pages) AS n, argMax(relevance, pages), argMax(requests, pages), argMax(queued, pages) FROM standings
 		WHERE crawl = {crawl:String} AND pages > 0 GROUP BY if(pages + 2000 > last, pages, intDiv(pages * 1000, greatest(assumeNotNull(last), 1))) ORDER BY n`,
-		Params{"crawl": crawl}, func(row []any) CrawlPoint {
-			return CrawlPoint{row[0].(uint64), row[1].(float64), row[2].(uint64), row[3].(uint64)}
-		})
+		Params{"crawl": crawl})
 }
 
 // ArmPoint is what an arm of a mixture did in a part of a crawl.
@@ -38,13 +36,11 @@ type ArmPoint struct {
 // ArmPoints returns what the arms of the crawl's mixture did in each of at most some 50 parts with equally many requests, in their order; nothing if there
 // is no mixture.
 func (r Report) ArmPoints(ctx context.Context) ([]ArmPoint, error) {
-	return collect(ctx, r.db, `WITH (SELECT greatest(max(dispatched), 1) FROM arms WHERE crawl = {crawl:String}) AS last,
+	return collect[ArmPoint](ctx, r.db, `WITH (SELECT greatest(max(dispatched), 1) FROM arms WHERE crawl = {crawl:String}) AS last,
 			intDiv(dispatched * 50, greatest(assumeNotNull(last), 1)) AS part
 		SELECT max(max(dispatched)) OVER (PARTITION BY part) AS n, policy, sum(chosen), sum(credited), sum(reward) FROM arms
 		WHERE crawl = {crawl:String} GROUP BY part, policy ORDER BY n, policy`,
-		Params{"crawl": r.crawl}, func(row []any) ArmPoint {
-			return ArmPoint{row[0].(uint64), row[1].(string), row[2].(uint64), row[3].(uint64), row[4].(float64)}
-		})
+		Params{"crawl": r.crawl})
 }
 
 // Host is what a crawl found on a host.
@@ -63,18 +59,11 @@ var HostsBy = map[string]string{"yield": "sum DESC", "waste": "delivered - sum D
 
 // Hosts returns hosts of a crawl in one of the orders of HostsBy, at most so many after the first skipped ones.
 func (d *DB) Hosts(ctx context.Context, crawl, by string, skip, most int) ([]Host, error) {
-	return collect(ctx, d, `SELECT domain(url) AS host, count(), countIf(outcome = 'delivered') AS delivered,
+	return collect[Host](ctx, d, `SELECT domain(url) AS host, count(), countIf(outcome = 'delivered') AS delivered,
 			countIf(outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable')) AS failed, sumIf(relevance, outcome = 'delivered') AS sum,
-			topKIf(1)(toString(outcome), outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable'))
+			sum / greatest(delivered, 1), topKIf(1)(toString(outcome), outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable'))[1]
 		FROM verdicts WHERE crawl = {crawl:String} GROUP BY host ORDER BY `+HostsBy[by]+`, host LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
-		Params{"crawl": crawl, "most": uint64(most), "skip": uint64(skip)}, func(row []any) Host {
-			h := Host{Host: row[0].(string), Requests: row[1].(uint64), Delivered: row[2].(uint64), Failed: row[3].(uint64), Relevance: row[4].(float64)}
-			h.Harvest = h.Relevance / max(float64(h.Delivered), 1)
-			if t := row[5].([]string); len(t) > 0 {
-				h.Trouble = t[0]
-			}
-			return h
-		})
+		Params{"crawl": crawl, "most": uint64(most), "skip": uint64(skip)})
 }
 
 // SeenPage is a request of a crawl with all that is known of it.
@@ -110,18 +99,10 @@ func (d *DB) SeenPages(ctx context.Context, crawl, url string, above float64, sk
 	if url == "" {
 		which = "outcome = 'delivered' AND relevance >= {above:Float64} ORDER BY applied_at DESC, applied DESC"
 	}
-	return collect(ctx, d, `SELECT url, attempt, toString(outcome), status, detail, redirect, relevance, topics, posteriors, critic, title, language,
+	return collect[SeenPage](ctx, d, `SELECT url, attempt, toString(outcome), status, detail, redirect, relevance, topics, posteriors, critic, title, language,
 			depth, via, score, policy, model, dispatched_at, fetched_at, applied_at, size, toUInt8(object != '')
 		FROM pages WHERE crawl = {crawl:String} AND `+which+` LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
-		Params{"crawl": crawl, "url": url, "above": above, "most": uint64(most), "skip": uint64(skip)}, func(row []any) SeenPage {
-			return SeenPage{
-				URL: row[0].(string), Attempt: row[1].(uint32), Outcome: row[2].(string), Status: row[3].(uint32), Detail: row[4].(string),
-				Redirect: row[5].(string), Relevance: row[6].(float64), Topics: row[7].([]string), Posteriors: row[8].([]float64),
-				Critic: row[9].(string), Title: row[10].(string), Language: row[11].(string), Depth: row[12].(uint32), Via: row[13].(string),
-				Score: row[14].(float64), Policy: row[15].(string), Model: row[16].(string), Dispatched: row[17].(time.Time),
-				Fetched: row[18].(time.Time), Judged: row[19].(time.Time), Bytes: row[20].(uint64), Stored: row[21].(uint8) != 0,
-			}
-		})
+		Params{"crawl": crawl, "url": url, "above": above, "most": uint64(most), "skip": uint64(skip)})
 }
 
 // SeenLink is a link of a page, with its prediction and what came of it.
@@ -138,16 +119,11 @@ type SeenLink struct {
 
 // SeenLinks returns the links of a page, in the order of the document, at most so many.
 func (d *DB) SeenLinks(ctx context.Context, crawl, url string, most int) ([]SeenLink, error) {
-	return collect(ctx, d, `SELECT position, l.v, toUInt8(s.v != ''), s.score, s.policy, toString(s.outcome), s.target, arraySlice(s.terms, 1, 8)
+	return collect[SeenLink](ctx, d, `SELECT position, l.v, toUInt8(s.v != ''), s.score, s.policy, toString(s.outcome), s.target, arraySlice(s.terms, 1, 8)
 		FROM (SELECT * FROM links WHERE crawl = {crawl:String} AND u = {url:String}) AS l
 		LEFT JOIN (SELECT * FROM leaps WHERE crawl = {crawl:String} AND u = {url:String}) AS s ON s.id = l.id
 		ORDER BY position, l.v LIMIT {most:UInt64}`,
-		Params{"crawl": crawl, "url": url, "most": uint64(most)}, func(row []any) SeenLink {
-			return SeenLink{
-				Position: row[0].(uint32), URL: row[1].(string), Settled: row[2].(uint8) != 0, Score: row[3].(float64), Policy: row[4].(string),
-				Outcome: row[5].(string), Target: row[6].(float64), Terms: row[7].([]string),
-			}
-		})
+		Params{"crawl": crawl, "url": url, "most": uint64(most)})
 }
 
 // Letters counts the dead letters of a stage with one error, digits aside.
@@ -161,11 +137,9 @@ type Letters struct {
 
 // Letters returns the dead letters by stage, crawl and class of error, the newest class first.
 func (d *DB) Letters(ctx context.Context, most int) ([]Letters, error) {
-	return collect(ctx, d, `SELECT stage, crawl, argMax(substring(error, 1, 300), at), count(), max(at) AS last FROM letters
+	return collect[Letters](ctx, d, `SELECT stage, crawl, argMax(substring(error, 1, 300), at), count(), max(at) AS last FROM letters
 		GROUP BY stage, crawl, replaceRegexpAll(substring(error, 1, 80), '[0-9a-f]{6,}|[0-9]+', '#') ORDER BY last DESC LIMIT {most:UInt64}`,
-		Params{"most": uint64(most)}, func(row []any) Letters {
-			return Letters{row[0].(string), row[1].(string), row[2].(string), row[3].(uint64), row[4].(time.Time)}
-		})
+		Params{"most": uint64(most)})
 }
 
 // MadeModel is a model of a crawl.
@@ -179,11 +153,8 @@ type MadeModel struct {
 
 // MadeModels returns the models of a crawl, the newest first, at most so many after the first skipped ones.
 func (d *DB) MadeModels(ctx context.Context, crawl string, skip, most int) ([]MadeModel, error) {
-	return collect(ctx, d, `SELECT kind, model, pages, leaps, created_at FROM models WHERE crawl = {crawl:String}
-		ORDER BY pages DESC, created_at DESC, model LIMIT {most:UInt64} OFFSET {skip:UInt64}`, Params{"crawl": crawl, "most": uint64(most), "skip": uint64(skip)},
-		func(row []any) MadeModel {
-			return MadeModel{row[0].(string), row[1].(string), row[2].(uint64), row[3].(uint64), row[4].(time.Time)}
-		})
+	return collect[MadeModel](ctx, d, `SELECT kind, model, pages, leaps, created_at FROM models WHERE crawl = {crawl:String}
+		ORDER BY pages DESC, created_at DESC, model LIMIT {most:UInt64} OFFSET {skip:UInt64}`, Params{"crawl": crawl, "most": uint64(most), "skip": uint64(skip)})
 }
 
 // Bounded returns a context whose statements can only read, for at most so long, and have no more than that many rows.
@@ -205,10 +176,8 @@ type TopicPages struct {
 
 // TopicPages returns the pages of a crawl by their best topic, and how many of the last ones judged they are.
 func (d *DB) TopicPages(ctx context.Context, crawl string, last int) ([]TopicPages, error) {
-	return collect(ctx, d, `WITH (SELECT min(t) FROM (SELECT recorded_at AS t FROM judgements WHERE crawl = {crawl:String} ORDER BY t DESC LIMIT {last:UInt64})) AS since
+	return collect[TopicPages](ctx, d, `WITH (SELECT min(t) FROM (SELECT recorded_at AS t FROM judgements WHERE crawl = {crawl:String} ORDER BY t DESC LIMIT {last:UInt64})) AS since
 		SELECT topics[1] AS topic, count(), sum(relevance), countIf(recorded_at >= since), sumIf(relevance, recorded_at >= since)
 		FROM judgements WHERE crawl = {crawl:String} AND notEmpty(topics) GROUP BY topic ORDER BY topic`,
-		Params{"crawl": crawl, "last": uint64(last)}, func(row []any) TopicPages {
-			return TopicPages{row[0].(string), row[1].(uint64), row[2].(float64), row[3].(uint64), row[4].(float64)}
-		})
+		Params{"crawl": crawl, "last": uint64(last)})
 }

@@ -37,9 +37,7 @@ func (d *DB) Neighbours(ctx context.Context, examples, without []string, fetched
 	if fetched {
 		condition = "page IN (SELECT url FROM verdicts WHERE outcome = 'delivered')"
 	}
-	list, err := collect(ctx, d, fmt.Sprintf(neighbours, condition), Params{"examples": examples, "without": without, "most": uint64(most)}, func(row []any) Neighbour {
-		return Neighbour{row[0].(string), row[1].(uint64), row[2].(uint64), row[3].(uint64)}
-	})
+	list, err := collect[Neighbour](ctx, d, fmt.Sprintf(neighbours, condition), Params{"examples": examples, "without": without, "most": uint64(most)})
 	if err != nil {
 		return nil, fmt.Errorf("neighbourhood of the examples: %w", err)
 	}

@@ -22,7 +22,7 @@ type Selection struct {
 	URLsOnly bool
 }
 
-// StoredPage is a page of a crawl, with the position of its WARC record, bytes.
+// StoredPage is a page of a crawl, with the position of its WARC record, bytes: the columns of Selection.query.
 type StoredPage struct {
 	URL, Outcome        string
 	Status              uint32
@@ -68,14 +68,5 @@ func (s *Selection) query() (sql string, params Params) {
 // Pages calls f with the selected pages, in the order in which the crawl applied them, by URL (Among), or by the hash (Sample).
 func (d *DB) Pages(ctx context.Context, sel Selection, f func(*StoredPage) error) error {
 	sql, params := sel.query()
-	return d.Each(ctx, sql, params, func(row []any) error {
-		p := &StoredPage{URL: row[0].(string)}
-		if !sel.URLsOnly {
-			p.Outcome, p.Status, p.Relevance, p.Tempered = row[1].(string), row[2].(uint32), row[3].(float64), row[4].(float64)
-			p.Topics, p.Posteriors, p.Title, p.Language = row[5].([]string), row[6].([]float64), row[7].(string), row[8].(string)
-			p.Depth, p.Via, p.Fetched = row[9].(uint32), row[10].(string), row[11].(time.Time)
-			p.Object, p.Offset, p.Length = row[12].(string), row[13].(uint64), row[14].(uint64)
-		}
-		return f(p)
-	})
+	return each(ctx, d, sql, params, func(p StoredPage) error { return f(&p) })
 }

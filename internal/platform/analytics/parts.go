@@ -22,27 +22,19 @@ func (p BrokenPart) Drop() string {
 }
 
 // SetAside returns the parts that the server found broken and does not use.
-func (d *DB) SetAside(ctx context.Context) (parts []BrokenPart, err error) {
+func (d *DB) SetAside(ctx context.Context) ([]BrokenPart, error) {
 	const holds = "countIf(p.partition_id = d.partition_id AND d.%[1]s_block_number BETWEEN p.min_block_number AND p.max_block_number) > 0"
-	err = d.Each(ctx, `SELECT d.table, d.name, toString(any(ifNull(d.level, 0) > 0) AND `+fmt.Sprintf(holds, "min")+` AND `+fmt.Sprintf(holds, "max")+`)
+	return collect[BrokenPart](ctx, d, `SELECT d.table, d.name, '', toUInt8(any(ifNull(d.level, 0) > 0) AND `+fmt.Sprintf(holds, "min")+` AND `+fmt.Sprintf(holds, "max")+`)
 		FROM system.detached_parts AS d
 		LEFT JOIN (SELECT table, partition_id, min_block_number, max_block_number FROM system.parts WHERE database = {database:String} AND active) AS p ON p.table = d.table
 		WHERE d.database = {database:String} AND startsWith(ifNull(d.reason, ''), 'broken') GROUP BY d.table, d.name ORDER BY d.table, d.name`,
-		Params{"database": d.database}, func(row []any) error {
-			parts = append(parts, BrokenPart{Table: row[0].(string), Part: row[1].(string), Replaced: row[2].(string) == "true" || row[2].(string) == "1"})
-			return nil
-		})
-	return parts, err
+		Params{"database": d.database})
 }
 
 // CheckParts reads every part in use of every table, and returns those that are broken.
 func (d *DB) CheckParts(ctx context.Context) (parts []BrokenPart, err error) {
-	var names []string
-	err = d.Each(ctx, "SELECT name FROM system.tables WHERE database = {database:String} AND engine LIKE '%MergeTree' ORDER BY name",
-		Params{"database": d.database}, func(row []any) error {
-			names = append(names, row[0].(string))
-			return nil
-		})
+	names, err := collect[string](ctx, d, "SELECT name FROM system.tables WHERE database = {database:String} AND engine LIKE '%MergeTree' ORDER BY name",
+		Params{"database": d.database})
 	if err != nil {
 		return nil, err
 	}
@@ -63,9 +55,5 @@ func (d *DB) CheckParts(ctx context.Context) (parts []BrokenPart, err error) {
 
 // Size returns the bytes of all tables on disk, without parts that have been merged into others.
 func Size(ctx context.Context, d *DB) (uint64, error) {
-	sizes, err := collect(ctx, d, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()", nil, func(row []any) uint64 { return row[0].(uint64) })
-	if err != nil || len(sizes) == 0 {
-		return 0, err
-	}
-	return sizes[0], nil
+	return single[uint64](ctx, d, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase()", nil)
 }

@@ -8,15 +8,6 @@ import (
 
 // The results of this file have the names of fields in the JSON of forager report.
 
-// collect runs a query and returns what f makes of its rows.
-func collect[T any](ctx context.Context, d *DB, sql string, params Params, f func(row []any) T) (list []T, err error) {
-	err = d.Each(ctx, sql, params, func(row []any) error {
-		list = append(list, f(row))
-		return nil
-	})
-	return list, err
-}
-
 // Report reads the tables of one crawl.
 type Report struct {
 	db    *DB
@@ -35,11 +26,11 @@ type DeliveredPage struct {
 // DeliveredPages calls f with the pages in the order in which its shard applied them; pages of several shards are
 // ordered by the time stamps of their verdicts.
 func (r Report) DeliveredPages(ctx context.Context, f func(DeliveredPage)) error {
-	return r.db.Each(ctx, `WITH (SELECT max(shard) FROM verdicts WHERE crawl = {crawl:String}) AS last_shard
+	return each(ctx, r.db, `WITH (SELECT max(shard) FROM verdicts WHERE crawl = {crawl:String}) AS last_shard
 		SELECT url, relevance FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered'
 		ORDER BY if(last_shard = 0, 0, toUnixTimestamp64Milli(recorded_at)), shard, offset`,
-		Params{"crawl": r.crawl}, func(row []any) error {
-			f(DeliveredPage{row[0].(string), row[1].(float64)})
+		Params{"crawl": r.crawl}, func(p DeliveredPage) error {
+			f(p)
 			return nil
 		})
 }
@@ -54,10 +45,8 @@ type Apprentice struct {
 
 // Apprentices returns the models of a crawl's apprentice, the oldest first.
 func (r Report) Apprentices(ctx context.Context) ([]Apprentice, error) {
-	return collect(ctx, r.db, "SELECT model, pages, leaps, measures['cut'] FROM models WHERE crawl = {crawl:String} AND kind = 'apprentice' ORDER BY pages",
-		Params{"crawl": r.crawl}, func(row []any) Apprentice {
-			return Apprentice{row[0].(string), row[1].(uint64), row[2].(uint64), row[3].(float64)}
-		})
+	return collect[Apprentice](ctx, r.db, "SELECT model, pages, leaps, measures['cut'] FROM models WHERE crawl = {crawl:String} AND kind = 'apprentice' ORDER BY pages",
+		Params{"crawl": r.crawl})
 }
 
 // chosenPages are the pages that a crawl has fetched with the decisions to request them. The view pages has more, for which it
@@ -76,36 +65,31 @@ type Quartile struct {
 
 // Quartiles returns the quarters of a crawl's pages, by policy and score.
 func (r Report) Quartiles(ctx context.Context) ([]Quartile, error) {
-	return collect(ctx, r.db, `SELECT policy, toUInt64(quarter), count(), avg(score), avg(relevance) FROM
+	return collect[Quartile](ctx, r.db, `SELECT policy, toUInt64(quarter), count(), avg(score), avg(relevance) FROM
 		(SELECT policy, score, relevance, ntile(4) OVER (PARTITION BY policy ORDER BY score, v.offset ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS quarter
 		 FROM `+chosenPages+`)
-		GROUP BY policy, quarter ORDER BY policy, quarter`, Params{"crawl": r.crawl}, func(row []any) Quartile {
-		return Quartile{row[0].(string), row[1].(uint64), row[2].(uint64), row[3].(float64), row[4].(float64)}
-	})
+		GROUP BY policy, quarter ORDER BY policy, quarter`, Params{"crawl": r.crawl})
 }
 
-// Stored returns the number of a crawl's hosts and of the segments that have its pages, and the bytes of these pages.
-func (r Report) Stored(ctx context.Context) (hosts, segments, bytes uint64, err error) {
-	err = r.db.Each(ctx, `SELECT (SELECT uniqExact(host) FROM requests WHERE crawl = {crawl:String}), uniqExactIf(object, object != ''), sum(object_length)
+// Stored are the numbers of a crawl's hosts and of the segments that have its pages, and the bytes of these pages.
+type Stored struct{ Hosts, Segments, Bytes uint64 }
+
+// Stored returns what is stored of a crawl.
+func (r Report) Stored(ctx context.Context) (Stored, error) {
+	return single[Stored](ctx, r.db, `SELECT (SELECT uniqExact(host) FROM requests WHERE crawl = {crawl:String}), uniqExactIf(object, object != ''), sum(object_length)
 		FROM fetches WHERE crawl = {crawl:String}`,
-		Params{"crawl": r.crawl}, func(row []any) error {
-			hosts, segments, bytes = row[0].(uint64), row[1].(uint64), row[2].(uint64)
-			return nil
-		})
-	return hosts, segments, bytes, err
+		Params{"crawl": r.crawl})
 }
 
 // RowCounts returns the number of a crawl's rows by view.
 func (r Report) RowCounts(ctx context.Context) (map[string]uint64, error) {
 	counts := make(map[string]uint64)
 	for _, view := range []string{"requests", "fetches", "judgements", "verdicts", "links", "leaps", "models"} {
-		err := r.db.Each(ctx, "SELECT count() FROM "+view+" WHERE crawl = {crawl:String}", Params{"crawl": r.crawl}, func(row []any) error {
-			counts[view] = row[0].(uint64)
-			return nil
-		})
+		n, err := single[uint64](ctx, r.db, "SELECT count() FROM "+view+" WHERE crawl = {crawl:String}", Params{"crawl": r.crawl})
 		if err != nil {
 			return nil, err
 		}
+		counts[view] = n
 	}
 	return counts, nil
 }
@@ -119,8 +103,7 @@ type Outage struct {
 
 // Outages returns the outages of a crawl's shards in the order in which they began.
 func (r Report) Outages(ctx context.Context) ([]Outage, error) {
-	return collect(ctx, r.db, "SELECT since, until, cause FROM outages WHERE crawl = {crawl:String} ORDER BY since, shard", Params{"crawl": r.crawl},
-		func(row []any) Outage { return Outage{row[0].(time.Time), row[1].(time.Time), row[2].(string)} })
+	return collect[Outage](ctx, r.db, "SELECT since, until, cause FROM outages WHERE crawl = {crawl:String} ORDER BY since, shard", Params{"crawl": r.crawl})
 }
 
 // JudgedBy are the pages that one critic judged under one revision of the control record.
@@ -135,11 +118,9 @@ type JudgedBy struct {
 
 // JudgedBy returns the critics of a crawl's pages in the order in which they were used.
 func (r Report) JudgedBy(ctx context.Context) ([]JudgedBy, error) {
-	return collect(ctx, r.db, `SELECT critic, marking, degraded, count(), avg(relevance) FROM judgements
+	return collect[JudgedBy](ctx, r.db, `SELECT critic, marking, degraded, count(), avg(relevance) FROM judgements
 		WHERE crawl = {crawl:String} AND outcome = 'delivered' GROUP BY critic, marking, degraded ORDER BY marking, degraded, critic`,
-		Params{"crawl": r.crawl}, func(row []any) JudgedBy {
-			return JudgedBy{row[0].(string), row[1].(uint64), row[2].(string), row[3].(uint64), row[4].(float64)}
-		})
+		Params{"crawl": r.crawl})
 }
 
 // Silent is a guide, or a source of backlinks, without a result for some pages.
@@ -152,9 +133,9 @@ type Silent struct {
 
 // Silent returns the guides and sources of backlinks that failed for pages of a crawl.
 func (r Report) Silent(ctx context.Context) ([]Silent, error) {
-	return collect(ctx, r.db, `SELECT tupleElement(arrayJoin(CAST(silent, 'Array(Tuple(String, String))')) AS one, 1) AS who, topK(1)(tupleElement(one, 2))[1], count()
+	return collect[Silent](ctx, r.db, `SELECT tupleElement(arrayJoin(CAST(silent, 'Array(Tuple(String, String))')) AS one, 1) AS who, topK(1)(tupleElement(one, 2))[1], count()
 		FROM judgements WHERE crawl = {crawl:String} GROUP BY who ORDER BY who`,
-		Params{"crawl": r.crawl}, func(row []any) Silent { return Silent{row[0].(string), row[1].(string), row[2].(uint64)} })
+		Params{"crawl": r.crawl})
 }
 
 // ShadowCritic compares a shadow critic with the one that was used, over the pages judged by both.
@@ -178,18 +159,12 @@ type ShadowCritic struct {
 
 // ShadowCritics compares the shadow critics of a crawl; a page with relevance cut or more is on topic.
 func (r Report) ShadowCritics(ctx context.Context, cut float64) ([]ShadowCritic, error) {
-	return collect(ctx, r.db, `WITH relevance >= {cut:Float64} AS on_topic, used_relevance >= {cut:Float64} AS used_on_topic, failure = '' AS judged
-		SELECT critic, used, countIf(judged) AS pages, countIf(NOT judged), countIf(judged AND on_topic = used_on_topic) / greatest(pages, 1),
+	return collect[ShadowCritic](ctx, r.db, `WITH relevance >= {cut:Float64} AS on_topic, used_relevance >= {cut:Float64} AS used_on_topic, failure = '' AS judged
+		SELECT critic, used, countIf(judged) AS pages, countIf(NOT judged), {cut:Float64}, countIf(judged AND on_topic = used_on_topic) / greatest(pages, 1),
 			countIf(judged AND on_topic) / greatest(pages, 1), countIf(judged AND used_on_topic) / greatest(pages, 1),
 			sumIf(relevance - used_relevance, judged) / greatest(pages, 1), sumIf(abs(relevance - used_relevance), judged) / greatest(pages, 1)
 		FROM shadows WHERE crawl = {crawl:String} GROUP BY critic, used ORDER BY critic, used`,
-		Params{"crawl": r.crawl, "cut": fmt.Sprint(cut)}, func(row []any) ShadowCritic {
-			x := ShadowCritic{Critic: row[0].(string), Used: row[1].(string), Pages: row[2].(uint64), Failures: row[3].(uint64), Cut: cut}
-			for i, to := range []*float64{&x.Agreement, &x.OnTopic, &x.OnTopicUsed, &x.Difference, &x.Apart} {
-				*to = row[4+i].(float64)
-			}
-			return x
-		})
+		Params{"crawl": r.crawl, "cut": fmt.Sprint(cut)})
 }
 
 // RankedPage is a hub or an authority.
@@ -202,14 +177,17 @@ type RankedPage struct {
 
 // RankedPages returns the best hubs and authorities of the newest ranking of each shard of a crawl, most of each.
 func (r Report) RankedPages(ctx context.Context, most int) (hubs, authorities []RankedPage, err error) {
-	err = r.db.Each(ctx, `SELECT kind, url, score, relevance, marked FROM hubs
+	type ranked struct {
+		Kind string
+		RankedPage
+	}
+	err = each(ctx, r.db, `SELECT kind, url, score, relevance, marked FROM hubs
 		WHERE place <= {most:UInt64} AND crawl = {crawl:String} AND (shard, pages) IN (SELECT shard, max(pages) FROM hubs WHERE crawl = {crawl:String} GROUP BY shard)
-		ORDER BY place, shard`, Params{"crawl": r.crawl, "most": uint64(most)}, func(row []any) error {
-		page := RankedPage{row[1].(string), row[2].(float64), row[3].(float64), row[4].(bool)}
-		if row[0].(string) == "hub" {
-			hubs = append(hubs, page)
+		ORDER BY place, shard`, Params{"crawl": r.crawl, "most": uint64(most)}, func(page ranked) error {
+		if page.Kind == "hub" {
+			hubs = append(hubs, page.RankedPage)
 		} else {
-			authorities = append(authorities, page)
+			authorities = append(authorities, page.RankedPage)
 		}
 		return nil
 	})
@@ -228,25 +206,22 @@ type HubGraph struct {
 }
 
 // HubGraph returns the graph of the newest rankings of a crawl.
-func (r Report) HubGraph(ctx context.Context) (g HubGraph, err error) {
-	err = r.db.Each(ctx, `SELECT sum(p), sum(c), sum(n), sum(e), sum(u) FROM
+func (r Report) HubGraph(ctx context.Context) (HubGraph, error) {
+	return single[HubGraph](ctx, r.db, `SELECT sum(p), sum(c), sum(n), sum(e), sum(u) FROM
 		(SELECT shard, max(pages) AS p, argMax(nodes, pages) AS n, argMax(edges, pages) AS e, toUInt64(argMax(raised, pages)) AS u, uniqExact(id) AS c
-		 FROM hubs WHERE crawl = {crawl:String} GROUP BY shard)`, Params{"crawl": r.crawl}, func(row []any) error {
-		g = HubGraph{row[0].(uint64), row[1].(uint64), row[2].(uint64), row[3].(uint64), row[4].(uint64)}
-		return nil
-	})
-	return g, err
+		 FROM hubs WHERE crawl = {crawl:String} GROUP BY shard)`, Params{"crawl": r.crawl})
 }
 
 // ScoredPages returns the number of a crawl's pages that one of these policies chose at exactly this score, and the mean of
 // their R.
 func (r Report) ScoredPages(ctx context.Context, score float64, policies []string) (pages uint64, mean float64, err error) {
-	err = r.db.Each(ctx, "SELECT count(), if(count() = 0, 0, avg(relevance)) FROM "+chosenPages+" AND score = {score:Float64} AND policy IN {policies:Array(String)}",
-		Params{"crawl": r.crawl, "score": score, "policies": policies}, func(row []any) error {
-			pages, mean = row[0].(uint64), row[1].(float64)
-			return nil
-		})
-	return pages, mean, err
+	type scored struct {
+		Pages uint64
+		Mean  float64
+	}
+	of, err := single[scored](ctx, r.db, "SELECT count(), if(count() = 0, 0, avg(relevance)) FROM "+chosenPages+" AND score = {score:Float64} AND policy IN {policies:Array(String)}",
+		Params{"crawl": r.crawl, "score": score, "policies": policies})
+	return of.Pages, of.Mean, err
 }
 
 // ShadowRank is where a shadow ranker and the ranker that was used placed a page.
@@ -260,15 +235,12 @@ type ShadowRank struct {
 
 // ShadowRanks calls f with the places of a crawl's pages, by shadow and in the order of the requests.
 func (r Report) ShadowRanks(ctx context.Context, f func(ShadowRank)) error {
-	return r.db.Each(ctx, `SELECT s.policy, toUInt8(s.dropped), s.tier, s.score, p.policy, p.tier, p.score, p.relevance
+	return each(ctx, r.db, `SELECT s.policy, p.policy, toUInt8(s.dropped), s.tier, p.tier, s.score, p.score, p.relevance
 		FROM ranker_shadows AS s INNER JOIN
 			(SELECT r.id AS id, r.policy AS policy, r.tier AS tier, r.score AS score, v.relevance AS relevance, r.shard AS shard, r.ordinal AS ordinal FROM `+chosenPages+`) AS p ON p.id = s.request
 		WHERE s.crawl = {crawl:String}
-		ORDER BY s.policy, p.shard, p.ordinal`, Params{"crawl": r.crawl}, func(row []any) error {
-		f(ShadowRank{
-			Shadow: row[0].(string), Dropped: row[1].(uint8) != 0, ShadowTier: row[2].(uint32), ShadowScore: row[3].(float64),
-			Policy: row[4].(string), Tier: row[5].(uint32), Score: row[6].(float64), Relevance: row[7].(float64),
-		})
+		ORDER BY s.policy, p.shard, p.ordinal`, Params{"crawl": r.crawl}, func(x ShadowRank) error {
+		f(x)
 		return nil
 	})
 }

@@ -27,12 +27,10 @@ type Trail struct {
 // It reads one column of all links of the crawl.
 func (t Trail) Linkers(ctx context.Context, url string, most int) ([]Linker, error) {
 	const linking = `SELECT u FROM links_rows WHERE crawl = {crawl:String} AND v = {url:String} AND u != v`
-	return collect(ctx, t.DB, `SELECT l.u, r.depth, toUInt8(r.url != '') FROM (SELECT DISTINCT u FROM (`+linking+`)) AS l
+	return collect[Linker](ctx, t.DB, `SELECT l.u, r.depth, toUInt8(r.url != '') FROM (SELECT DISTINCT u FROM (`+linking+`)) AS l
 		LEFT JOIN (SELECT url, min(depth) AS depth FROM requests_rows WHERE crawl = {crawl:String} AND url IN (`+linking+`) GROUP BY url) AS r ON r.url = l.u
 		ORDER BY l.u != '', r.url = '', r.depth, l.u LIMIT {most:UInt64}`,
-		Params{"crawl": t.Crawl, "url": url, "most": uint64(most)}, func(row []any) Linker {
-			return Linker{row[0].(string), row[1].(uint32), row[2].(uint8) != 0}
-		})
+		Params{"crawl": t.Crawl, "url": url, "most": uint64(most)})
 }
 
 // likelyAttempts are those by whose ids a request is looked for; a URL that was deferred more often is found by its name, which takes
@@ -46,8 +44,8 @@ func (t Trail) Via(ctx context.Context, url string) (via string, ok bool, err er
 		ids[i] = idLiteral(schemas.RequestID(t.Crawl, url, uint32(i+1)))
 	}
 	for _, which := range []string{"id IN (" + strings.Join(ids, ", ") + ")", "url = {url:String}"} {
-		rows, err := collect(ctx, t.DB, `SELECT via FROM requests_rows WHERE crawl = {crawl:String} AND `+which+` ORDER BY attempt DESC LIMIT 1`,
-			Params{"crawl": t.Crawl, "url": url}, func(row []any) string { return row[0].(string) })
+		rows, err := collect[string](ctx, t.DB, `SELECT via FROM requests_rows WHERE crawl = {crawl:String} AND `+which+` ORDER BY attempt DESC LIMIT 1`,
+			Params{"crawl": t.Crawl, "url": url})
 		if err != nil || len(rows) > 0 {
 			return strings.Join(rows, ""), err == nil, err
 		}
@@ -68,10 +66,14 @@ func (t Trail) LinkWords(ctx context.Context, leaps []schemas.ID) (map[string][]
 	for i, id := range leaps {
 		ids[i] = idLiteral(id)
 	}
-	_, err := collect(ctx, t.DB, `SELECT lower(hex(id)), arrayFilter((t, d) -> d = 0, terms, offsets) FROM leaps_rows WHERE crawl = {crawl:String} AND id IN (`+strings.Join(ids, ", ")+`)`,
-		Params{"crawl": t.Crawl}, func(row []any) bool {
-			words[row[0].(string)] = row[1].([]string)
-			return true
+	type leap struct {
+		ID    string
+		Words []string
+	}
+	err := each(ctx, t.DB, `SELECT lower(hex(id)), arrayFilter((t, d) -> d = 0, terms, offsets) FROM leaps_rows WHERE crawl = {crawl:String} AND id IN (`+strings.Join(ids, ", ")+`)`,
+		Params{"crawl": t.Crawl}, func(l leap) error {
+			words[l.ID] = l.Words
+			return nil
 		})
 	return words, err
 }
