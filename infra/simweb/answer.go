@@ -2,7 +2,11 @@ package simweb
 
 import (
 	"strconv"
-	"unicode/utf16"
+	"strings"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // answer is the response of the server for a URL, before hazards of its host.
@@ -124,20 +128,22 @@ func (w *Web) file(id uint64) *file { return &files[w.hash(id, ofVariant)%uint64
 type charset struct {
 	contentType string
 	// meta replaces the encoding in the page's own <meta>.
-	meta string
-	// wide: UTF-16, little-endian, with a byte order mark; narrow: one byte a character.
-	wide, narrow bool
+	meta     string
+	encoding encoding.Encoding
 	// read is the encoding that a browser uses for the page (WHATWG name).
 	read string
 }
 
+// wide has a byte order mark.
+var wide = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+
 var charsets = []charset{
-	{"text/html; charset=ISO-8859-1", "utf-8", false, true, "windows-1252"}, // the header takes precedence
-	{"text/html", "windows-1252", false, true, "windows-1252"},
-	{"text/html; charset=utf-8", "utf-8", false, true, "utf-8"}, // wrong: é is not valid UTF-8
-	{"text/html; charset=x-none", "utf-8", false, false, "utf-8"},
-	{"text/html; charset=windows-1252", "windows-1252", true, false, "utf-16le"}, // the mark takes precedence
-	{"text/html;charset=\"UTF8\"", "x-none", false, false, "utf-8"},
+	{"text/html; charset=ISO-8859-1", "utf-8", charmap.Windows1252, "windows-1252"}, // the header takes precedence
+	{"text/html", "windows-1252", charmap.Windows1252, "windows-1252"},
+	{"text/html; charset=utf-8", "utf-8", charmap.Windows1252, "utf-8"}, // wrong: é is not valid UTF-8
+	{"text/html; charset=x-none", "utf-8", unicode.UTF8, "utf-8"},
+	{"text/html; charset=windows-1252", "windows-1252", wide, "utf-16le"}, // the mark takes precedence
+	{"text/html;charset=\"UTF8\"", "x-none", unicode.UTF8, "utf-8"},
 }
 
 func (w *Web) charset(id uint64) *charset {
@@ -146,41 +152,20 @@ func (w *Web) charset(id uint64) *charset {
 
 // encode converts the page, which is ASCII, to its encoding, with some accents.
 func (c *charset) encode(body []byte) []byte {
-	const declared = `<meta charset="utf-8">`
-	out := make([]byte, 0, 2*len(body))
-	if c.wide {
-		out = append(out, 0xff, 0xfe)
-	}
-	put := func(r rune) {
-		switch {
-		case c.wide:
-			for _, u := range utf16.AppendRune(nil, r) {
-				out = append(out, byte(u), byte(u>>8))
-			}
-		case c.narrow:
-			out = append(out, byte(r))
-		default:
-			out = append(out, string(r)...)
-		}
-	}
-	meta, tag := false, false
-	for i := 0; i < len(body); i++ {
-		if !meta && len(body)-i >= len(declared) && string(body[i:i+len(declared)]) == declared {
-			for _, r := range `<meta charset="` + c.meta + `">` {
-				put(r)
-			}
-			i += len(declared) - 1
-			meta = true
-			continue
-		}
-		r := rune(body[i])
+	head, rest, _ := strings.Cut(string(body), `<meta charset="utf-8">`)
+	text, tag, before := []rune(head+`<meta charset="`+c.meta+`">`), false, '>'
+	for _, r := range rest {
 		switch {
 		case r == '<' || r == '>':
 			tag = r == '<'
-		case r == 'e' && body[i-1] == 'r' && meta && !tag:
+		case r == 'e' && before == 'r' && !tag:
 			r = 'é'
 		}
-		put(r)
+		text, before = append(text, r), r
+	}
+	out, err := c.encoding.NewEncoder().Bytes([]byte(string(text)))
+	if err != nil {
+		panic(err) // every encoding has these characters
 	}
 	return out
 }
