@@ -75,6 +75,19 @@ var operations = []operation{
 		}
 		return true
 	}},
+	{"priority", 1, func(s *simulation, ctl *schemas.CrawlControl) bool {
+		web := s.down.web[ctl.GetCrawl()]
+		host := web.pages[web.urls[s.Rand.IntN(len(web.urls))]].host
+		switch {
+		case ctl.Priority != nil:
+			ctl.Priority = nil
+		case s.Rand.IntN(2) == 0:
+			ctl.Priority = &schemas.HostPriority{First: []string{host}}
+		default:
+			ctl.Priority = &schemas.HostPriority{Last: []string{host}}
+		}
+		return true
+	}},
 	{"seeds", 1, func(s *simulation, ctl *schemas.CrawlControl) bool {
 		s.Append(s.drawSeedPage(s.down.web[ctl.GetCrawl()], ctl.GetCrawl()))
 		s.audit.crawls[ctl.GetCrawl()].revised = true
