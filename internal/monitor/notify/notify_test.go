@@ -29,6 +29,7 @@ import (
 
 	"forager/internal/monitor/view"
 	"forager/internal/operate"
+	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/objects/objectstest"
 	"forager/internal/platform/pipeline"
@@ -332,6 +333,19 @@ func TestARiseAndASecondFall(t *testing.T) {
 	})
 }
 
+// TestAHarvestThatIsNotKnown: neither of the first pages that the monitor sees, nor behind pages that it has not seen.
+func TestAHarvestThatIsNotKnown(t *testing.T) {
+	c := new(crawl)
+	for _, x := range []struct {
+		pages uint64
+		known bool
+	}{{5000, false}, {5500, false}, {5999, false}, {6000, true}, {6400, true}, {50_000, false}, {50_600, false}, {51_000, true}, {400, false}, {1000, true}} {
+		if _, known := c.lately(analytics.CrawlPoint{Pages: x.pages, Relevance: float64(x.pages) / 2}); known != x.known {
+			t.Errorf("at %d pages known is %t", x.pages, known)
+		}
+	}
+}
+
 // TestADeadReceiver: events wait for it across a kill, and arrive in order when it is back; one whose arrival was not remembered arrives once
 // more, with the same ID and body. What is too much is dropped.
 func TestADeadReceiver(t *testing.T) {
@@ -503,8 +517,13 @@ func TestTwoProcessesThatSend(t *testing.T) {
 		want = append(want, name+"/finished/1-stopped")
 		for range 5 {
 			b.turn(one)
-			b.turn(two)
+			if i >= 2 { // it was held up meanwhile
+				b.turn(two)
+			}
 		}
+	}
+	if two.state != nil { // it would send what waits for a receiver, as the other does
+		t.Error("the second process has not stepped back")
 	}
 	b.begin("last")
 	b.finish("last", 1, "stopped")

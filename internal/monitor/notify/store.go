@@ -56,11 +56,11 @@ func (n *Notifier) begin(ctx context.Context, now time.Time) error {
 	for _, h := range n.hooks { // others are settings no more
 		s.Waiting[h.key] = waits[h.key]
 	}
-	n.state, n.saveBy = s, now
+	n.state, n.saveBy = s, time.Time{}
 	n.Source.Announce(s.Recent)
 	if n.quiet {
 		n.crawls(now)
-		n.quiet = false
+		n.quiet, n.saveBy = false, now
 	}
 	return nil
 }

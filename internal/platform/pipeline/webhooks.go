@@ -119,7 +119,7 @@ func (k checks) webhooks(at string, list Webhooks) {
 		if _, err := path.Match(w.Crawls, ""); err != nil {
 			k.Problem(at+".crawls", "%q is not a pattern, such as news-*", w.Crawls)
 		}
-		if w.HarvestBelow < 0 || w.HarvestBelow > 1 || w.HarvestBelow != w.HarvestBelow {
+		if !(w.HarvestBelow >= 0 && w.HarvestBelow <= 1) { // or no number
 			k.Problem(at+".harvest_below", "is %g; it must lie between 0 and 1", w.HarvestBelow)
 		}
 		if named := slices.Contains(w.Events, EventHarvestBelow); named != (w.HarvestBelow > 0) && (named || len(w.Events) > 0) {
