@@ -38,7 +38,7 @@ type FetchRequest struct {
 	Host string `protobuf:"bytes,5,opt,name=host,proto3" json:"host,omitempty"`
 	// 1 for the first try of a URL.
 	Attempt uint32 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Epoch of the owner that dispatched it. Of requests behind an epoch marker of the same
+	// Epoch of the owner that dispatched it. Of requests after an epoch marker of the same
 	// owner, those with a lower epoch are void.
 	Epoch uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Partition of link.found whose owner dispatched it.

@@ -648,7 +648,7 @@ type ShardReport struct {
 	Stopped bool `protobuf:"varint,11,opt,name=stopped,proto3" json:"stopped,omitempty"`
 	// Pages of seeds that it has taken (shard 0).
 	Seeds uint64 `protobuf:"varint,12,opt,name=seeds,proto3" json:"seeds,omitempty"`
-	// Offset in its partition of link.found behind everything that it has applied.
+	// Offset in its partition of link.found after everything that it has applied.
 	Next int64 `protobuf:"varint,13,opt,name=next,proto3" json:"next,omitempty"`
 	// Largest offset, by shard, in that one's partition, at which links that it sent there stand.
 	Sent map[uint32]int64 `protobuf:"bytes,14,rep,name=sent,proto3" json:"sent,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`

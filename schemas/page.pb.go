@@ -305,7 +305,7 @@ type Link struct {
 	Position uint32 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
 	// rel=nofollow, ugc or sponsored.
 	Nofollow bool `protobuf:"varint,5,opt,name=nofollow,proto3" json:"nofollow,omitempty"`
-	// The page has no such link: its target links to it (Backlinks.parents). Only in LinkFound.links, behind the page's own
+	// The page has no such link: its target links to it (Backlinks.parents). Only in LinkFound.links, after the page's own
 	// links; its position is after all leaves: first_leaf and last_leaf are 4,294,967,295, so no word is near it.
 	Backlink bool `protobuf:"varint,20,opt,name=backlink,proto3" json:"backlink,omitempty"`
 	// The pairs of successive elements, each with its id and classes, on the path from the root to the <a>, as hashes

@@ -368,7 +368,7 @@ type Backlinks struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of the source; see ModelPublished.version.
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	// Canonical URLs, distinct and not the page's own, in the source's order, at most 20. LinkFound.links has them behind the
+	// Canonical URLs, distinct and not the page's own, in the source's order, at most 20. LinkFound.links has them after the
 	// page's own links (Link.backlink), but for those that the page links to itself.
 	Parents []string `protobuf:"bytes,2,rep,name=parents,proto3" json:"parents,omitempty"`
 	// Queries that the source was asked for the page, each charged as a request: 1, or 0 where it is left alone because
@@ -376,7 +376,7 @@ type Backlinks struct {
 	Queries uint32 `protobuf:"varint,3,opt,name=queries,proto3" json:"queries,omitempty"`
 	// Why there is no answer ("timeout", "rubbish", …); empty = there is one.
 	Failure string `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
-	// The rest of the source's answer, not parents: what is no URL, the page itself, a page twice, and pages behind the 20th.
+	// The rest of the source's answer, not parents: what is no URL, the page itself, a page twice, and pages after the 20th.
 	Dropped       uint32 `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -213,7 +213,7 @@ var scalar = map[protoreflect.Kind]string{
 	protoreflect.Uint64Kind: "UInt64", protoreflect.Fixed64Kind: "UInt64", protoreflect.Int64Kind: "Int64", protoreflect.DoubleKind: "Float64",
 }
 
-// OfPlace reports whether a column has the place of a row's record. Every ClickHouse table has these columns, behind its own.
+// OfPlace reports whether a column has the place of a row's record. Every ClickHouse table has these columns, after its own.
 func OfPlace(name string) bool {
 	return name == "partition" || name == "precedence" || name == "recorded_at"
 }

@@ -110,7 +110,7 @@ func (w *writer) types(name, comment string, columns []column.Column, row bool) 
 // elementOf is the type of the elements of a list in a row.
 func elementOf(row string, c *column.Column) string { return row + goName(c.Name) }
 
-// goType returns the Go type of a column, and what its tag has behind the name.
+// goType returns the Go type of a column, and what its tag has after the name.
 func (w *writer) goType(row string, c *column.Column) (kind, tag string) {
 	inner := c.Type
 	options := ""

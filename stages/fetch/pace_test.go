@@ -83,7 +83,7 @@ func TestPaceFollowsLatency(t *testing.T) {
 	})
 }
 
-// The pauses that a host sees grow with its time-outs and refusals and shrink slowly behind them; another host sees none of it.
+// The pauses that a host sees grow with its time-outs and refusals and shrink slowly after them; another host sees none of it.
 func TestHostsSetThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pause, bad, all = 2 * time.Second, 5, 80
@@ -128,7 +128,7 @@ func TestHostsSetThePace(t *testing.T) {
 	})
 }
 
-// Time-outs and latencies of requests on sockets lengthen the pauses behind them.
+// Time-outs and latencies of requests on sockets lengthen the pauses after them.
 func TestRequestsSetThePace(t *testing.T) {
 	const pause, timeout = 200 * time.Millisecond, 300 * time.Millisecond
 	b := newBed(t, func(w http.ResponseWriter, r *http.Request) {

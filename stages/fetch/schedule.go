@@ -127,9 +127,9 @@ type crawl struct {
 // keeps a pause, requests to a host are made in parallel; their number is bounded by prioritize.
 type scheduler struct {
 	slots int
-	// room is the number of requests that may wait.
-	room int
-	hold time.Duration
+	// capacity is the number of requests that may wait.
+	capacity int
+	hold     time.Duration
 	// idle is called when the last request of a crawl in progress has ended and none could begin.
 	idle func()
 
@@ -149,8 +149,8 @@ type scheduler struct {
 	closed  bool
 }
 
-func newScheduler(slots, room int, hold time.Duration, idle func(), places *places) *scheduler {
-	s := &scheduler{slots: slots, room: room, free: slots, hold: hold, idle: idle, hosts: map[string]*host{}, crawls: map[string]*crawl{}, places: places}
+func newScheduler(slots, capacity int, hold time.Duration, idle func(), places *places) *scheduler {
+	s := &scheduler{slots: slots, capacity: capacity, free: slots, hold: hold, idle: idle, hosts: map[string]*host{}, crawls: map[string]*crawl{}, places: places}
 	s.timer = time.AfterFunc(time.Hour, s.wake)
 	s.sweepRegularly()
 	return s
@@ -188,7 +188,7 @@ func (s *scheduler) add(t *task) {
 	}
 	h := s.hosts[t.host]
 	if h == nil {
-		if len(s.hosts) >= max(s.sweepAt, s.room+s.slots) {
+		if len(s.hosts) >= max(s.sweepAt, s.capacity+s.slots) {
 			s.sweep()
 		}
 		h = &host{name: t.host, lanes: map[string]*lane{}}
@@ -217,7 +217,7 @@ func (s *scheduler) add(t *task) {
 		s.later(func() { t.job.deferred(t.notBefore, "not to be fetched before") })
 		return
 	}
-	if n := len(c.waiting); n >= max(mostParked, s.room-s.parked) {
+	if n := len(c.waiting); n >= max(mostParked, s.capacity-s.parked) {
 		t.state = settled
 		until := now.Add(max(s.hold, time.Second))
 		s.later(func() { t.job.deferred(until, fmt.Sprintf("%d requests of its crawl wait here", n)) })

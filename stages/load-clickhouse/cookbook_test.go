@@ -34,7 +34,7 @@ func TestDocumentedQueries(t *testing.T) {
 	log.crawl("wide", 2, 300, "http://h1.example/1", "http://h7.example/9")
 	l := &loader{db: database(t), crawls: controls.New()}
 	for part := range slices.Chunk(log.records, len(log.records)/5+1) {
-		// A crash behind an insert: the part is loaded again.
+		// A crash after an insert: the part is loaded again.
 		for range 2 {
 			if err := l.load(t.Context(), part); err != nil {
 				t.Fatal(err)

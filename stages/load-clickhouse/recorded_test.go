@@ -33,7 +33,7 @@ func (l *recorded) put(topic string, partition int, m proto.Message, headers map
 	l.records = append(l.records, r)
 }
 
-// again puts a record, sometimes with another of the same id behind it, which must not count.
+// again puts a record, sometimes with another of the same id after it, which must not count.
 func (l *recorded) again(topic string, partition int, m, other proto.Message) {
 	l.put(topic, partition, m, nil)
 	if l.random.IntN(9) == 0 {

@@ -319,7 +319,7 @@ func domainOf(address string) string {
 	return u.Hostname()
 }
 
-// percent adds the share of a count in all rows of its group behind the column.
+// percent adds the share of a count in all rows of its group after the column.
 func percent(rows [][]any, column int, group func([]any) any) [][]any {
 	total := map[any]float64{}
 	for _, r := range rows {

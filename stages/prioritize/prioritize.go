@@ -213,7 +213,7 @@ func (p *prioritizer) Recover(r stream.Record) error {
 
 // Step applies records, and then lets every crawl score again and dispatch.
 func (p *prioritizer) Step(_ context.Context, w stateful.Work) (stateful.Result, error) {
-	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next, room: p.disk.Check(w.Now)}
+	s := step{prioritizer: p, now: w.Now, replaying: w.Replaying, next: w.Next, space: p.disk.Check(w.Now)}
 	if p.read != p.book.version() {
 		if err := p.readBook(w.Now); err != nil {
 			return stateful.Result{}, err

@@ -20,7 +20,7 @@ type step struct {
 	now       time.Time
 	replaying bool
 	next      int64 // offset after its records
-	room      disk.State
+	space     disk.State
 	outs      []stream.Out
 	statuses  []stream.Out
 	wake      time.Time
@@ -192,7 +192,7 @@ func (s *step) decide(c *crawl) error {
 	if !c.ready {
 		return nil
 	}
-	if s.room.Low {
+	if s.space.Low {
 		s.wakeAt(s.now.Add(diskEvery))
 		return nil
 	}
@@ -346,10 +346,10 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 	case s.replaying || c.records.count > 0:
 		st.Activity = "replaying"
 		st.Waits = schemas.Hold(st.GetWaits(), schemas.WaitCause_WAIT_CAUSE_STAGE, name)
-	case s.room.Low && c.ready && st.State == schemas.ShardState_SHARD_STATE_RUNNING:
-		st.State, st.Activity = schemas.ShardState_SHARD_STATE_PAUSED, s.room.String()
-		st.DiskDir, st.DiskFree, st.DiskNeeded = s.room.Dir, s.room.Free, s.room.Need
-		st.Waits = schemas.Hold(st.GetWaits(), schemas.WaitCause_WAIT_CAUSE_DISK, s.room.Dir)
+	case s.space.Low && c.ready && st.State == schemas.ShardState_SHARD_STATE_RUNNING:
+		st.State, st.Activity = schemas.ShardState_SHARD_STATE_PAUSED, s.space.String()
+		st.DiskDir, st.DiskFree, st.DiskNeeded = s.space.Dir, s.space.Free, s.space.Need
+		st.Waits = schemas.Hold(st.GetWaits(), schemas.WaitCause_WAIT_CAUSE_DISK, s.space.Dir)
 	case c.awaits != "":
 		st.Activity = "waiting for " + c.awaits
 	case st.GetActivity() == "":

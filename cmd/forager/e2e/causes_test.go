@@ -38,7 +38,7 @@ func (r *rig) cause(t *testing.T, crawl, cause, object string, within time.Durat
 	}
 }
 
-// TestCausesAreNamed: of a crawl that goes on no cause is named; each stage that stands still, and a pause, are named in time.
+// TestCausesAreNamed: of a crawl that goes on no cause is named; each stage that does not run, and a pause, are named in time.
 func TestCausesAreNamed(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)

@@ -150,7 +150,7 @@ func (r *rig) raisesHubs(crawl string) {
 		r.t.Fatal(err)
 	}
 	h := report.Hubs
-	// The last ranking is due behind 44 pages; distill, which was killed, may have ranked again behind the last page.
+	// The last ranking is due after 44 pages; distill, which was killed, may have ranked again after the last page.
 	if first < 3 || h.Fetched != uint64(first) || h.Rankings < 5 || h.Pages < 44 || h.Raised == 0 || len(h.Authorities) == 0 || !h.Hubs[0].Marked {
 		r.t.Errorf("%s: %d pages came first for their hubs; the report has %+v", crawl, first, h)
 	}

@@ -34,8 +34,8 @@ func TestFullDiskIsMended(t *testing.T) {
 		}
 		return strings.TrimSpace(r.body)
 	}
-	seen := func(room uint64) {
-		free.Store(room)
+	seen := func(bytes uint64) {
+		free.Store(bytes)
 		for n := looks.Load(); looks.Load() < n+2; time.Sleep(10 * time.Millisecond) {
 		}
 	}

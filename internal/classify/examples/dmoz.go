@@ -172,13 +172,13 @@ func (r *dmoz) text(t *rdfToken) {
 		return
 	}
 	value := t.value
-	if room := maxField - len(*to); len(value) > room {
+	if left := maxField - len(*to); len(value) > left {
 		r.in.repair(LongField, r.place(r.page.at), r.field)
 		r.field = ""
-		for room > 0 && !utf8.RuneStart(value[room]) {
-			room--
+		for left > 0 && !utf8.RuneStart(value[left]) {
+			left--
 		}
-		value = value[:room]
+		value = value[:left]
 	}
 	*to = append(*to, value...)
 }

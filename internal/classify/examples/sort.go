@@ -75,7 +75,7 @@ func (s *sorter) add(e *Example) error {
 			return err
 		}
 	}
-	b := s.room(size)
+	b := s.reserve(size)
 	b = binary.AppendUvarint(b, uint64(len(e.URL)))
 	begin := len(b)
 	b = append(b, e.URL...)
@@ -92,8 +92,8 @@ func (s *sorter) add(e *Example) error {
 	return nil
 }
 
-// room returns an empty slice with the capacity, at the end of the last slab.
-func (s *sorter) room(size int) []byte {
+// reserve returns an empty slice with the capacity, at the end of the last slab.
+func (s *sorter) reserve(size int) []byte {
 	if n := len(s.slabs); n > 0 {
 		if last := s.slabs[n-1]; cap(last)-len(last) >= size {
 			return last[len(last):]

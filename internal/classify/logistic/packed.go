@@ -92,8 +92,8 @@ func (p *Packed) Scores(dst []float64, r *Row) {
 func (p *Packed) scores(dst []float64, from int, r *Row, unit float64) {
 	// Four features at a time, so that each sum is read and written once for four of them.
 	var (
-		room  [scoresAtOnce]int64
-		sums  = room[:len(dst)]
+		all   [scoresAtOnce]int64
+		sums  = all[:len(dst)]
 		rows  [4][]int16
 		times [4]int64
 		n     int

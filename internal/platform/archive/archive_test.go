@@ -165,7 +165,7 @@ func TestGuidanceHasColumns(t *testing.T) {
 }
 
 // TestColumnsOfVersion1 wants the columns of testdata/columns.txt, as the files of version 1 had them at first, in their order; further
-// ones may be behind them.
+// ones may be after them.
 func TestColumnsOfVersion1(t *testing.T) {
 	b, err := os.ReadFile("testdata/columns.txt")
 	if err != nil {

@@ -65,10 +65,10 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// room has the space of each folder of a set.
-type room map[string]uint64
+// space has the space of each folder of a set.
+type space map[string]uint64
 
-func (r room) free(dir string) (uint64, error) {
+func (r space) free(dir string) (uint64, error) {
 	n, ok := r[dir]
 	if !ok {
 		return 0, errors.New("unreadable")
@@ -77,7 +77,7 @@ func (r room) free(dir string) (uint64, error) {
 }
 
 func TestWatch(t *testing.T) {
-	r := room{"a": 5000, "b": 900}
+	r := space{"a": 5000, "b": 900}
 	var told []State
 	var failures []error
 	w := NewWatch(func() []string { return []string{"a", "b"} }, 800, r.free, func(s State, err error) {
@@ -129,7 +129,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestWatchWithoutLimit(t *testing.T) {
-	w := NewWatch(func() []string { t.Error("looked"); return nil }, 0, room{}.free, nil)
+	w := NewWatch(func() []string { t.Error("looked"); return nil }, 0, space{}.free, nil)
 	if got := w.Check(time.Now()); got.Low {
 		t.Errorf("%+v", got)
 	}

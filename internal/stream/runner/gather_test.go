@@ -24,7 +24,7 @@ func TestGather(t *testing.T) {
 		name  string
 		slots []int
 		lasts []int // of the records of a fetch
-		room  int   // MaxInFlight
+		most  int   // MaxInFlight
 		batch int
 		next  bool
 		took  time.Duration
@@ -41,7 +41,7 @@ func TestGather(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &statelessClaim{stage: &Stateless{MaxInFlight: k.room}, claim: &kafka.Claim{Hard: t.Context()}, slots: make(chan *slot, len(k.slots))}
+				s := &statelessClaim{stage: &Stateless{MaxInFlight: k.most}, claim: &kafka.Claim{Hard: t.Context()}, slots: make(chan *slot, len(k.slots))}
 				for i, what := range k.slots {
 					sl := &slot{last: slices.Contains(k.lasts, i), done: make(chan struct{}), outs: make([]stream.Out, 1)}
 					if what >= failed {

@@ -107,7 +107,7 @@ func (s Stateless) Run(ctx context.Context, c *kafka.Client) error {
 		run := &statelessClaim{
 			client: c, stage: &s, claim: cl, workers: workers,
 			slots: make(chan *slot, s.MaxInFlight), idle: make(chan *slot), spare: make(chan struct{}, min(maxSpare, cap(workers))),
-			room:  semaphore.NewWeighted(int64(s.MaxInFlight)),
+			free:  semaphore.NewWeighted(int64(s.MaxInFlight)),
 			bytes: semaphore.NewWeighted(inFlightBytes),
 			park:  newParking(cl.Offset),
 		}
@@ -148,7 +148,7 @@ type statelessClaim struct {
 	slots   chan *slot
 	idle    chan *slot    // to goroutines that have handled another one
 	spare   chan struct{} // their places
-	room    *semaphore.Weighted
+	free    *semaphore.Weighted
 	bytes   *semaphore.Weighted
 	park    *parking
 }
@@ -176,7 +176,7 @@ func (s *statelessClaim) run(ctx context.Context) error {
 		s.claim.Fetched(ch)
 		for i, r := range ch.Records {
 			sl := &slot{record: r, bytes: min(r.Size(), inFlightBytes), last: i == len(ch.Records)-1, done: make(chan struct{})}
-			if err := s.room.Acquire(reading, 1); err != nil {
+			if err := s.free.Acquire(reading, 1); err != nil {
 				return err
 			}
 			if err := s.bytes.Acquire(reading, sl.bytes); err != nil {
@@ -415,7 +415,7 @@ func (s *statelessClaim) sendBatch(ctx context.Context, batch []*slot) error {
 	last := batch[len(batch)-1].record.Offset + 1
 	s.commit(last)
 	s.claim.Progress(-1, last)
-	s.room.Release(int64(len(batch)))
+	s.free.Release(int64(len(batch)))
 	s.bytes.Release(bytes)
 	return nil
 }

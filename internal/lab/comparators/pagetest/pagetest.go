@@ -7,7 +7,7 @@ import (
 )
 
 // Page draws a page of some leaves with words of terms, and at least so many links, of which some end, or begin,
-// behind the last leaf.
+// after the last leaf.
 func Page(t *rapid.T, links int, terms ...string) *schemas.Page {
 	p := &schemas.Page{Url: "http://h.test/", Title: rapid.SampledFrom([]string{"", "cat", "the cow"}).Draw(t, "title"), Terms: terms}
 	for range rapid.IntRange(0, 6).Draw(t, "leaves") {
