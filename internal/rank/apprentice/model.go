@@ -81,11 +81,14 @@ func (c *Counts) Model() *Model {
 	return m
 }
 
+// laidOut is the index of a term's row, and the unit of its counts.
+type laidOut struct{ row, unit uint32 }
+
 // layOut allocates the weights of all terms. reach returns the range of a term's offsets, from > to for a term without
-// offsets; smoothing widens it. layOut returns the indices of the terms' rows, in the order of terms.all.
-func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) (places []uint32) {
+// offsets; smoothing widens it. The result is in the order of terms.all.
+func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) (places []laidOut) {
 	m.rows = make([]row, 1<<bits.Len(uint(all.used)*3/2))
-	places = make([]uint32, 0, all.used)
+	places = make([]laidOut, 0, all.used)
 	var name []byte
 	for t := range all.all {
 		name = t.append(name[:0])
@@ -100,7 +103,7 @@ func layOut[L any](m *Model, all *terms[L], reach func(*L) (from, to int32)) (pl
 			from, to = max(minOffset+1, from-farther), min(maxOffset, to+farther)
 		}
 		place := m.slot(key)
-		places = append(places, place)
+		places = append(places, laidOut{place, uint32(unitOf(m.settings, name))})
 		r := &m.rows[place]
 		if r.n > 1 { // two terms of one hash
 			from, to = min(from, int32(r.from)), max(to, int32(r.from)+int32(r.n)-2)
@@ -130,17 +133,18 @@ func (m *Model) see(at uint32) {
 func round(w float64) float64 { return math.RoundToEven(w*weightScale) / weightScale }
 
 // weigh sets the weights of naive Bayes; places is the result of layOut.
-func (m *Model) weigh(c *Counts, places []uint32) {
+func (m *Model) weigh(c *Counts, places []laidOut) {
 	c.pairs = slices.Grow(c.pairs[:0], len(m.weights))[:len(m.weights)]
 	pairs := c.pairs
 	clear(pairs)
 	var tokens pair
-	unit := c.finest()
-	var name []byte
+	unit := unitOf(c.settings, "") // the smallest, to which all counts can be converted
+	for _, at := range places {
+		unit = max(unit, uint64(at.unit))
+	}
 	n := 0
 	for t := range c.terms.all {
-		name = t.append(name[:0])
-		r, times := &m.rows[places[n]], unit/unitOf(c.settings, name)
+		r, times := &m.rows[places[n].row], unit/uint64(places[n].unit)
 		n++
 		for x := range t.learnt.all {
 			at, _ := r.slot(x.place().offset())
@@ -177,17 +181,6 @@ func (m *Model) weigh(c *Counts, places []uint32) {
 			m.see(uint32(i))
 		}
 	}
-}
-
-// finest returns the smallest unit, to which all counts can be converted.
-func (c *Counts) finest() uint64 {
-	unit := unitOf(c.settings, "")
-	var name []byte
-	for t := range c.terms.all {
-		name = t.append(name[:0])
-		unit = max(unit, unitOf(c.settings, name))
-	}
-	return unit
 }
 
 // logs returns a table of the logarithms of small counts.
@@ -297,21 +290,25 @@ type Page struct {
 	name []byte // scratch
 	// weights of each term of the table at the offsets −dMax to dMax.
 	weights []float64
-	// found are the weights of the terms looked up since Turn: those whose element of turned equals turn.
-	found  []weightsOf
-	turned []uint32
-	turn   uint32
-	keys   []uint64 // scratch
+	// found are the weights of the terms looked up; those with this turn were since Turn.
+	found []lookedUp
+	turn  uint32
+	keys  []uint64 // scratch
 	// looked counts tokens added up one by one; all is set once weights has those of every term.
 	looked int
 	all    bool
 }
 
+type lookedUp struct {
+	weightsOf
+	turn uint32
+}
+
 // Turn sets the page, and the model.
 func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
-	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found, turned: p.turned, turn: p.turn + 1, far: p.far[:0], name: p.name}
-	if n := t.PageTerms(); n > len(p.turned) || p.turn == 0 {
-		p.found, p.turned, p.turn = make([]weightsOf, max(n, len(p.turned))), make([]uint32, max(n, len(p.turned))), 1
+	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found, turn: p.turn + 1, far: p.far[:0], name: p.name}
+	if n := t.PageTerms(); n > len(p.found) || p.turn == 0 {
+		p.found, p.turn = make([]lookedUp, max(n, len(p.found))), 1
 	}
 	if !p.byToken() {
 		return
@@ -402,11 +399,10 @@ func (m *Model) withoutOffset(term []byte) float64 {
 // lookUp returns the weights of a term, which it looks up once a page.
 func (p *Page) lookUp(term uint32) *weightsOf {
 	w := &p.found[term]
-	if p.turned[term] != p.turn {
-		p.turned[term] = p.turn
-		*w = p.model.weightsOf(p.table.Hash(term))
+	if w.turn != p.turn {
+		*w = lookedUp{p.model.weightsOf(p.table.Hash(term)), p.turn}
 	}
-	return w
+	return &w.weightsOf
 }
 
 // one adds up the weights of a link's tokens term by term. A token counts at its offset and, for models trained so, without
@@ -435,10 +431,10 @@ func (p *Page) seekAll() {
 		p.keys[term] = p.table.Hash(uint32(term))
 	}
 	for term, key := range p.keys {
-		p.found[term] = p.model.weightsOf(key)
+		p.found[term].weightsOf = p.model.weightsOf(key)
 	}
-	for term, w := range p.found[:n] {
-		p.take(term, w)
+	for term := range p.found[:n] {
+		p.take(term, p.found[term].weightsOf)
 	}
 }
 
