@@ -69,7 +69,9 @@ func (l *lots) runStage(dir string, records int, stop func(series map[string]flo
 	l.Helper()
 	reg := prometheus.NewPedanticRegistry()
 	logs := new(streamtest.Logs)
-	c, err := kafka.Dial(l.w.Broker.Config(), l.w.Topics, slog.New(slog.NewTextHandler(logs, nil)), reg)
+	cfg := l.w.Broker.Config()
+	cfg.SessionTimeout = 30 * time.Second // of which the last snapshot may take half
+	c, err := kafka.Dial(cfg, l.w.Topics, slog.New(slog.NewTextHandler(logs, nil)), reg)
 	if err != nil {
 		l.Fatal(err)
 	}
