@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -344,6 +345,10 @@ func (r *rig) reloads(crawl string, db *analytics.DB) {
 	if err := db.Exec(r.s, "ALTER TABLE links_rows MODIFY SETTING max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1", nil); err != nil {
 		t.Fatal(err)
 	}
+	wait(t, "no merge that began before is under way", func() bool {
+		rows, err := db.Query(r.s, "SELECT count() FROM system.merges WHERE table = 'links_rows'", nil)
+		return err == nil && fmt.Sprint(rows.Rows) == "[[0]]"
+	})
 	var paths []string // of the largest part, and of its source parts
 	err := db.Each(r.s, "SELECT path FROM system.parts WHERE table = 'links_rows' ORDER BY active DESC, rows DESC", nil, func(row []any) error {
 		paths = append(paths, row[0].(string))
