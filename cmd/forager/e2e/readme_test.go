@@ -17,6 +17,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/infra/simweb"
 	"forager/internal/lab/experiment/worldtest"
+	"forager/internal/platform/pipeline"
 )
 
 // readme returns the code blocks of a language in the README and then in docs/OPERATIONS.md, in order.
@@ -90,8 +91,12 @@ func TestREADME(t *testing.T) {
 	}
 	write("examples.jsonl", lines.String())
 	files := readme(t, "yaml")
-	if len(files) != 1 || !strings.HasPrefix(files[0], "# chemistry.yaml") {
-		t.Fatalf("the README has %d YAML blocks", len(files))
+	if len(files) != 2 || !strings.HasPrefix(files[0], "# chemistry.yaml") {
+		t.Fatalf("README and OPERATIONS have %d YAML blocks", len(files))
+	}
+	write("pipeline-webhooks.yaml", files[1])
+	if cfg, err := pipeline.Load(filepath.Join(r.dir, "pipeline-webhooks.yaml")); err != nil || len(cfg.Stages.Monitor.Webhooks) != 2 {
+		t.Errorf("the settings of OPERATIONS: %v", err)
 	}
 	seeds := web.Examples(topic, 2)
 	write("chemistry.yaml", strings.NewReplacer(

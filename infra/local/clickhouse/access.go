@@ -33,12 +33,12 @@ const users = `<clickhouse>
 `
 
 // onDisk are settings by which aggregations, sorts and joins go on in temporary files, each from so many bytes: a query of the
-// view pages has four aggregations and joins at once. Each of a join's sixteen files or more has a buffer. Blocks of the
+// view pages has four aggregations and joins at once. Each of a join's four files or more has a buffer. Blocks of the
 // default size would take more memory than all of these.
 const onDisk = `    <max_bytes_before_external_group_by>%[1]d</max_bytes_before_external_group_by>
     <max_bytes_before_external_sort>%[1]d</max_bytes_before_external_sort>
     <max_bytes_before_external_join>%[1]d</max_bytes_before_external_join>
-    <grace_hash_join_initial_buckets>16</grace_hash_join_initial_buckets>
+    <grace_hash_join_initial_buckets>4</grace_hash_join_initial_buckets>
     <temporary_files_buffer_size>65536</temporary_files_buffer_size>
     <max_block_size>8192</max_block_size>
 `

@@ -34,7 +34,7 @@ func TestScan(t *testing.T) {
 		"a number for a text":     {[]any{uint64(65)}, "", "column 1 of the result is a uint64"},
 	} {
 		got := reflect.New(reflect.TypeOf(c.want)).Elem()
-		err := scan(c.columns, got)
+		err := scan(c.columns, got, fieldsOf(got.Type()))
 		if c.err == "" && (err != nil || !reflect.DeepEqual(got.Interface(), c.want)) {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
 		}
