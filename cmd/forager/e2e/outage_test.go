@@ -77,11 +77,11 @@ func (p *absent) leave() {
 func TestAnOutageOfTheProxy(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
-	// The proxy answers so many requests before it is stopped, and all others afterwards.
+	// The proxy answers so many requests for pages before it is stopped, and all others afterwards.
 	var left atomic.Int64
 	left.Store(60)
 	p := newAbsent(t, "127.0.0.1", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if left.Add(-1) < 0 {
+		if r.URL.Path != "/robots.txt" && left.Add(-1) < 0 {
 			<-r.Context().Done()
 			return
 		}
@@ -322,7 +322,7 @@ func resolverAway(t *testing.T, r *rig, g *demo.Environment, resolver string) {
 	w := &pages{each: each}
 	var mu sync.Mutex
 	var log [][2]time.Time // begin and end of each request
-	// The web answers so many requests, and the others once the resolver is away.
+	// The web answers so many requests for pages, and the others once the resolver is away.
 	var left atomic.Int64
 	left.Store(40)
 	away := make(chan struct{})
@@ -331,7 +331,7 @@ func resolverAway(t *testing.T, r *rig, g *demo.Environment, resolver string) {
 		if _, err := fmt.Sscanf(r.Host, "h%d.", &host); err != nil {
 			t.Errorf("host %s", r.Host)
 		}
-		if left.Add(-1) < 0 {
+		if r.URL.Path != "/robots.txt" && left.Add(-1) < 0 {
 			select {
 			case <-away:
 			case <-r.Context().Done():
