@@ -223,8 +223,7 @@ func (a *Audition) stopAt(ctx context.Context, live *audit.Live) error {
 	}
 	loaded := maps.Clone(live.Ends)
 	delete(loaded, schemas.TopicPageParsed) // ClickHouse has it in page.judged
-	_, err = crawls.SettleTo(ctx, a.Books, map[string]map[string][]int64{"load-clickhouse": loaded}, a.wait)
-	if err != nil {
+	if err := crawls.SettleTo(ctx, a.Books, map[string]map[string][]int64{"load-clickhouse": loaded}, a.wait); err != nil {
 		return fmt.Errorf("%w after %s; does load-clickhouse run? (forager up starts it)", err, a.wait)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -48,14 +49,16 @@ func Poll(ctx context.Context, wait time.Duration, done func() (bool, error)) (b
 	}
 }
 
-// settleRounds: after the end of a crawl its last leaps become a model and its last links hubs, which become rows.
-const settleRounds = 3
+// settleRounds: after the end of a crawl its last leaps become a model and its last links hubs, which become rows. One more round finds
+// that nothing has come.
+const settleRounds = 4
 
 // Settle waits until every stage has read all its input and the resulting records. Other crawls may continue
 // meanwhile, so fetch, where their requests wait for hosts, is not waited for: a crawl that has finished has
 // none there.
 func Settle(ctx context.Context, b *cli.Topics, within time.Duration) error {
 	began := time.Now()
+	var before map[string]map[string][]int64
 	for range settleRounds {
 		ends := make(map[string]map[string][]int64)
 		for _, stage := range cli.StageNames {
@@ -67,19 +70,20 @@ func Settle(ctx context.Context, b *cli.Topics, within time.Duration) error {
 				return err
 			}
 		}
-		waited, err := SettleTo(ctx, b, ends, within-time.Since(began))
-		if err != nil {
-			return fmt.Errorf("%w after %s; do these stages run? (forager up starts them)", err, within)
-		}
-		if !waited {
+		// What a stage has read has its results in the topics: when the ends are the same once all was read up to them, nothing follows.
+		if reflect.DeepEqual(ends, before) {
 			break
+		}
+		before = ends
+		if err := SettleTo(ctx, b, ends, within-time.Since(began)); err != nil {
+			return fmt.Errorf("%w after %s; do these stages run? (forager up starts them)", err, within)
 		}
 	}
 	return nil
 }
 
-// SettleTo waits until every stage has read its topics up to ends, and reports whether it had to wait.
-func SettleTo(ctx context.Context, b *cli.Topics, ends map[string]map[string][]int64, within time.Duration) (waited bool, err error) {
+// SettleTo waits until every stage has read its topics up to ends.
+func SettleTo(ctx context.Context, b *cli.Topics, ends map[string]map[string][]int64, within time.Duration) error {
 	var waiting []string
 	ok, err := Poll(ctx, within, func() (bool, error) {
 		waiting = waiting[:0]
@@ -90,7 +94,6 @@ func SettleTo(ctx context.Context, b *cli.Topics, ends map[string]map[string][]i
 			}
 			if n > 0 {
 				waiting = append(waiting, fmt.Sprintf("%s (%d)", stage, n))
-				waited = true
 			}
 		}
 		return len(waiting) == 0, nil
@@ -98,5 +101,5 @@ func SettleTo(ctx context.Context, b *cli.Topics, ends map[string]map[string][]i
 	if err == nil && !ok {
 		err = fmt.Errorf("records still wait before %s", strings.Join(waiting, ", "))
 	}
-	return waited, err
+	return err
 }
