@@ -94,7 +94,7 @@ func TestREADME(t *testing.T) {
 	if len(files) != 2 || !strings.HasPrefix(files[0], "# chemistry.yaml") {
 		t.Fatalf("README and OPERATIONS have %d YAML blocks", len(files))
 	}
-	write("pipeline-webhooks.yaml", files[1])
+	write("pipeline-webhooks.yaml", "kafka: {brokers: ['h:1']}\ns3: {endpoint: 'http://h:2'}\nclickhouse: {url: 'http://h:3'}\n"+files[1])
 	if cfg, err := pipeline.Load(filepath.Join(r.dir, "pipeline-webhooks.yaml")); err != nil || len(cfg.Stages.Monitor.Webhooks) != 2 {
 		t.Errorf("the settings of OPERATIONS: %v", err)
 	}
