@@ -533,3 +533,25 @@ func TestTwoProcessesThatSend(t *testing.T) {
 		t.Errorf("%v, want %v; stored %v", ids, want, b.stored())
 	}
 }
+
+// TestDamagedState: an object that is no state is named, and nothing is derived until it is removed.
+func TestDamagedState(t *testing.T) {
+	for _, body := range []string{"{", "{}", `{"crawls": null, "next": {}}`} {
+		b := newBed(t)
+		if err := b.store.Put(t.Context(), keyOf(3), strings.NewReader(body), int64(len(body))); err != nil {
+			t.Fatal(err)
+		}
+		b.begin("c")
+		b.finish("c", 1, "stopped")
+		n := b.notifier(nil)
+		if b.turn(n); n.state != nil || !strings.Contains(b.log.String(), keyOf(3)) {
+			t.Errorf("%s: %s", body, b.log.String())
+		}
+		if err := b.store.Delete(t.Context(), keyOf(3)); err != nil {
+			t.Fatal(err)
+		}
+		if b.turn(n); n.state == nil {
+			t.Errorf("%s, removed: %s", body, b.log.String())
+		}
+	}
+}

@@ -95,7 +95,7 @@ func (n *Notifier) load(ctx context.Context, s *state) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(b, s); err != nil || s.Next == nil {
+	if err := json.Unmarshal(b, s); err != nil || s.Next == nil || s.Crawls == nil {
 		return fmt.Errorf("object %s is damaged (remove it: which events were sent is then forgotten): %v", keyOf(n.number), err)
 	}
 	return nil
