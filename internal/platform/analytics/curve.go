@@ -39,8 +39,7 @@ func (r Report) Curve(ctx context.Context, points int) ([]CurvePoint, error) {
 			WINDOW w AS (ORDER BY turn, shard, offset ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 		)
 		WHERE page AND arrayExists(m -> m <= total AND intDiv(m * {points:UInt64}, greatest(total, 1)) != intDiv((m - 1) * {points:UInt64}, greatest(total, 1)), [n, n + 100, n + 200, n + 1000])
-		ORDER BY n
-		SETTINGS max_threads = 1, max_block_size = 8192, max_bytes_before_external_sort = 33554432`,
+		ORDER BY n`,
 		Params{"crawl": r.crawl, "points": uint64(points)})
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -96,19 +95,19 @@ func Overlap(ctx context.Context, d *DB, crawls []string) ([]Shared, error) {
 	if len(crawls) > 64 {
 		return nil, fmt.Errorf("%d crawls: at most 64 can be compared at once", len(crawls))
 	}
+	type fetched struct{ By, Pages uint64 }
 	pages := make(map[[2]string]uint64)
 	// A set of crawls is a bit mask: millions of URLs are in a few different sets.
-	err := d.Each(ctx, `SELECT crawls, count() FROM
+	err := each(ctx, d, `SELECT crawls, count() FROM
 		(
 			SELECT groupBitOr(bitShiftLeft(toUInt64(1), toUInt8(indexOf({crawls:Array(String)}, toString(crawl)) - 1))) AS crawls
 			FROM verdicts WHERE crawl IN {crawls:Array(String)} AND outcome = 'delivered' GROUP BY sipHash128(url)
 		)
-		GROUP BY crawls`, Params{"crawls": crawls}, func(row []any) error {
-		set, n := row[0].(uint64), row[1].(uint64)
+		GROUP BY crawls`, Params{"crawls": crawls}, func(x fetched) error {
 		for i, one := range crawls {
 			for j, other := range crawls {
-				if one <= other && (set>>i)&(set>>j)&1 == 1 {
-					pages[[2]string{one, other}] += n
+				if one <= other && (x.By>>i)&(x.By>>j)&1 == 1 {
+					pages[[2]string{one, other}] += x.Pages
 				}
 			}
 		}
