@@ -134,6 +134,7 @@ func (pr *Placer) Score(e *state.Entry) error {
 	if err != nil {
 		return err
 	}
+	group := pr.Groups.Group(e.URL)
 	var src policy.Source // one for all links, as it escapes
 	for p, pl := range pr.Policies {
 		at := &e.Places[p]
@@ -154,7 +155,7 @@ func (pr *Placer) Score(e *state.Entry) error {
 				}
 			}
 			src = sourceOf(l.Source, l)
-			src.Raised, src.Group = e.Raised, pr.Groups.Group(e.URL)
+			src.Raised, src.Group = e.Raised, group
 			if !pl.Counts(&src, was.Tier) {
 				continue
 			}

@@ -17,7 +17,7 @@ func (pr *Placer) Shadowed(e *state.Entry) ([]policy.Place, error) {
 	if err != nil || len(links) == 0 {
 		return nil, err
 	}
-	places := make([]policy.Place, len(pr.Shadows))
+	places, group := make([]policy.Place, len(pr.Shadows)), pr.Groups.Group(e.URL)
 	for i := range links {
 		p, err := pr.pages.PageOf(&links[i])
 		if err != nil {
@@ -27,7 +27,7 @@ func (pr *Placer) Shadowed(e *state.Entry) ([]policy.Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		src.Raised, src.Group = e.Raised, pr.Groups.Group(e.URL)
+		src.Raised, src.Group = e.Raised, group
 		for k, shadow := range pr.Shadows {
 			if places[k], err = shadow.Add(places[k], e.URL, &src, p.Number); err != nil {
 				return nil, fmt.Errorf("shadow: %w", err)
