@@ -233,15 +233,19 @@ func (f *File) excludes(r *strictyaml.Report, c *Crawl) {
 		Urls: f.Exclude.URLs, Hosts: f.Exclude.Hosts, Domains: f.Exclude.Domains, Prefixes: f.Exclude.Prefixes,
 		ContentTypes: f.Exclude.ContentTypes, Languages: f.Exclude.Languages,
 	}
+	wrong := func(err error) {
+		setting, why, _ := strings.Cut(err.Error(), ": ")
+		r.Problem(setting, "%s", why)
+	}
 	rules, err := scope.NewExcludes(x)
 	if err != nil {
-		r.Problem("exclude", "%s", strings.TrimPrefix(err.Error(), "exclude"))
+		wrong(err)
 	} else if rules != nil {
 		c.Control.Excludes = x
 	}
 	priority := &schemas.HostPriority{First: f.Priority.First, Last: f.Priority.Last}
 	if groups, err := scope.NewPriority(priority); err != nil {
-		r.Problem("priority", "%s", strings.TrimPrefix(err.Error(), "priority"))
+		wrong(err)
 	} else if groups != nil {
 		c.Control.Priority = priority
 	}

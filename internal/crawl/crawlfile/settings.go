@@ -120,39 +120,31 @@ func refuse(path string, value func(*schemas.CrawlControl) any, why string) sett
 	return setting{path: path, value: text(value), refused: why}
 }
 
-func exclude(list string, of func(*schemas.Excludes) *[]string) setting {
-	return take("exclude."+list, func(c *schemas.CrawlControl) any {
-		if c.GetExcludes() == nil {
-			return []string(nil)
-		}
-		return *of(c.GetExcludes())
-	}, func(to, from *schemas.CrawlControl) {
-		if to.Excludes == nil {
-			to.Excludes = new(schemas.Excludes)
-		}
-		*of(to.Excludes) = nil
-		if from.Excludes != nil {
-			*of(to.Excludes) = *of(from.Excludes)
-		}
-		if proto.Equal(to.Excludes, new(schemas.Excludes)) {
-			to.Excludes = nil
-		}
-	})
+func exclude(name string, of func(*schemas.Excludes) *[]string) setting {
+	return list("exclude."+name, func(c *schemas.CrawlControl) **schemas.Excludes { return &c.Excludes }, of)
 }
 
-func priority(list string, of func(*schemas.HostPriority) *[]string) setting {
+func priority(name string, of func(*schemas.HostPriority) *[]string) setting {
+	return list("priority."+name, func(c *schemas.CrawlControl) **schemas.HostPriority { return &c.Priority }, of)
+}
+
+// list is a setting that is a list of a message of the control record. A message whose lists are all empty is not set.
+func list[M any, P interface {
+	*M
+	proto.Message
+}](path string, in func(*schemas.CrawlControl) *P, of func(P) *[]string) setting {
 	names := func(c *schemas.CrawlControl) []string {
-		if c.GetPriority() == nil {
+		if *in(c) == nil {
 			return nil
 		}
-		return *of(c.GetPriority())
+		return *of(*in(c))
 	}
-	return take("priority."+list, func(c *schemas.CrawlControl) any { return names(c) }, func(to, from *schemas.CrawlControl) {
-		if to.Priority == nil {
-			to.Priority = new(schemas.HostPriority)
+	return take(path, func(c *schemas.CrawlControl) any { return names(c) }, func(to, from *schemas.CrawlControl) {
+		if *in(to) == nil {
+			*in(to) = new(M)
 		}
-		if *of(to.Priority) = names(from); proto.Equal(to.Priority, new(schemas.HostPriority)) {
-			to.Priority = nil
+		if *of(*in(to)) = names(from); proto.Equal(*in(to), P(new(M))) {
+			*in(to) = nil
 		}
 	})
 }
