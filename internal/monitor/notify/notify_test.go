@@ -439,7 +439,7 @@ func TestHostileReceivers(t *testing.T) {
 		},
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) },
 		func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is seen behind it
+			_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice the end of the connection
 			<-r.Context().Done()
 		},
 		func(w http.ResponseWriter, _ *http.Request) {

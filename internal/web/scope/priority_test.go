@@ -37,14 +37,14 @@ func TestPriority(t *testing.T) {
 	if none, err := NewPriority(new(schemas.HostPriority)); none != nil || err != nil || none.Group("http://a.example/") != 0 || none.Rule("http://a.example/") != "" {
 		t.Errorf("no rules: %v, %v", none, err)
 	}
-	for says, x := range map[string]*schemas.HostPriority{
+	for want, x := range map[string]*schemas.HostPriority{
 		`priority.last: "a": it is in both lists`:   {First: []string{"a"}, Last: []string{"b", "a"}},
 		`priority.first: "": it is empty`:           {First: []string{""}},
 		`priority.first: "A": it would match nothi`: {First: []string{"A"}},
 		"more than 1000":                            {Last: make([]string, maxRules+1)},
 	} {
-		if _, err := NewPriority(x); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want an error with %q", err, says)
+		if _, err := NewPriority(x); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
 		}
 	}
 }
