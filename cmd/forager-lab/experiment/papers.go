@@ -15,7 +15,6 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/internal/lab/experiment"
 	"forager/internal/lab/papers"
-	"forager/internal/lab/study"
 	"forager/internal/lab/taskfile"
 	"forager/internal/platform/progress"
 	"forager/internal/rank/linkfeature"
@@ -134,11 +133,11 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 	for _, t := range tasks {
 		i := slices.IndexFunc(worlds, func(w *papers.World) bool { return w.Name == t.Group() })
 		if i < 0 {
-			digest, err := study.Digest(filepath.Join(filepath.Dir(c.Tasks[0]), t.Warc))
+			digest, err := experiment.Digest(filepath.Join(filepath.Dir(c.Tasks[0]), t.Warc))
 			if err != nil {
 				return nil, err
 			}
-			list, err := study.Digest(c.Tasks...)
+			list, err := experiment.Digest(c.Tasks...)
 			if err != nil {
 				return nil, err
 			}

@@ -24,7 +24,6 @@ import (
 	"forager/internal/lab/taskfile"
 	"forager/internal/page/dom"
 	"forager/internal/page/text"
-	"forager/internal/platform/modelfile"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/web/warc"
 	"forager/internal/web/webarchive"
@@ -150,7 +149,7 @@ func encyclopedia(t testing.TB, all []*article) *Web {
 		if xxhash.Sum64String("half "+a.URL)%2 == 0 {
 			half = "/crawl"
 		}
-		body := terms.Put(new(modelfile.Encoder), bodies[i])
+		body := terms.Put(bodies[i])
 		made[i].stored = storedpage.Section{File: bytes.NewReader(body), Terms: terms, Size: len(body)}
 		web.pages[a.URL], web.labels[a.URL] = made[i], a.subject()+half
 	}

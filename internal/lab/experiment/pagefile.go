@@ -1,15 +1,15 @@
 package experiment
 
 import (
-	"bufio"
+	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
+	"encoding/gob"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"maps"
@@ -21,7 +21,6 @@ import (
 
 	"forager/internal/lab/storedpage"
 	"forager/internal/page/dom"
-	"forager/internal/platform/modelfile"
 	"forager/internal/platform/progress"
 	"forager/internal/web/webarchive"
 	"forager/schemas"
@@ -59,14 +58,8 @@ type Opened struct {
 	Took           time.Duration
 }
 
-const (
-	pageFileName  = "forager parsed web "
-	pageFileMagic = pageFileName + "3\n"
-	// maxStored bounds a page in a page file, bytes: more than the largest page of parse-dom.
-	maxStored = 256 << 20
-	// parsedAtOnce is the number of pages that are parsed before they are written.
-	parsedAtOnce = 256
-)
+// parsedAtOnce is the number of pages that are parsed before they are written.
+const parsedAtOnce = 256
 
 // errStale: the file belongs to another web or another program.
 var errStale = errors.New("of another program")
@@ -103,78 +96,73 @@ func (c *Cache) Load(ctx context.Context, path string, by Parsing) (*Web, error)
 }
 
 // names returns the key that a file must have, and its name.
-func (c *Cache) names(path string, by Parsing) (key [sha256.Size]byte, name string, err error) {
+func (c *Cache) names(path string, by Parsing) (key, name string, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return key, "", fmt.Errorf("find this program: %w", err)
+		return "", "", fmt.Errorf("find this program: %w", err)
 	}
-	all := sha256.New()
-	var web []byte
-	for _, file := range []string{path, program} {
-		sum := sha256.New()
-		if err := copyFile(sum, file); err != nil {
-			return key, "", err
-		}
-		all.Write(sum.Sum(nil))
-		if web == nil {
-			web = sum.Sum(nil)
-		}
+	if program, err = Digest(program); err != nil {
+		return "", "", err
 	}
-	fmt.Fprintf(all, "%s%d%s", pageFileMagic, by.Leaves, by.Blank)
-	all.Sum(key[:0])
-	return key, filepath.Join(c.Folder, fmt.Sprintf("%s-%d-%x.web", hex.EncodeToString(web[:12]), by.Leaves, by.Blank[:min(16, len(by.Blank))])), nil
-}
-
-func copyFile(to io.Writer, path string) error {
-	f, err := os.Open(path)
+	web, err := Digest(path)
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	defer f.Close()
-	_, err = io.Copy(to, f)
-	return err
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %s", web, program, by.Leaves, by.Blank))
+	return hex.EncodeToString(sum[:]), filepath.Join(c.Folder, fmt.Sprintf("%s-%d-%x.web", web[:24], by.Leaves, by.Blank[:min(16, len(by.Blank))])), nil
 }
 
-// errUnkept: the directory of the cache cannot be written.
+// Digest returns the SHA-256 of files one after the other, in hexadecimal.
+func Digest(paths ...string) (string, error) {
+	h := sha256.New()
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		_, err = io.Copy(h, f)
+		if err := cmp.Or(err, f.Close()); err != nil {
+			return "", fmt.Errorf("read %s: %w", path, err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// errUnkept: a page file cannot be written.
 var errUnkept = errors.New("not kept")
 
+func unkept(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errUnkept, err)
+}
+
 // parse parses a web into a file of the cache, which appears complete or not at all.
-func (c *Cache) parse(ctx context.Context, path string, by Parsing, name string, key [sha256.Size]byte) (_ *pageFile, err error) {
-	unkept := func(err error) error {
-		if err == nil {
-			return nil
-		}
-		return fmt.Errorf("%w: %w", errUnkept, err)
-	}
-	if err := os.MkdirAll(c.Folder, 0o755); err != nil {
-		return nil, unkept(err)
-	}
+func (c *Cache) parse(ctx context.Context, path string, by Parsing, name, key string) (*pageFile, error) {
 	var f *os.File
-	done, err := progress.Leave(ctx, func() (func(), error) {
-		f, err = os.CreateTemp(c.Folder, ".web-*")
+	done, err := progress.Leave(ctx, func() (remove func(), err error) {
+		if err = os.MkdirAll(c.Folder, 0o755); err == nil {
+			f, err = os.CreateTemp(c.Folder, ".web-*")
+		}
 		return func() { os.Remove(f.Name()) }, err
 	})
 	if err != nil {
 		return nil, unkept(err)
 	}
 	defer done()
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	w := newPageWriter(f, key)
-	if err := w.parse(ctx, path, by); err != nil {
+	if err = writePageFile(ctx, f, key, path, by); err == nil {
+		err = unkept(f.Sync())
+	}
+	if err == nil {
+		err = unkept(os.Rename(f.Name(), name))
+	}
+	if err != nil {
+		_ = f.Close()
+		os.Remove(f.Name())
 		return nil, err
 	}
-	if err := unkept(errors.Join(w.end(), f.Sync())); err != nil {
-		return nil, err
-	}
-	if err := unkept(os.Rename(f.Name(), name)); err != nil {
-		return nil, err
-	}
-	return w.made, nil
+	return readPageFile(f, key)
 }
 
 // parseAside parses a web into an unlinked file, which is deleted when the process ends.
@@ -183,66 +171,70 @@ func parseAside(ctx context.Context, path string, by Parsing) (*pageFile, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Remove(f.Name()); err != nil {
+	err = os.Remove(f.Name())
+	if err == nil {
+		err = writePageFile(ctx, f, "", path, by)
+	}
+	if err != nil {
 		_ = f.Close()
 		return nil, err
 	}
-	w := newPageWriter(f, [sha256.Size]byte{})
-	if err := errors.Join(w.parse(ctx, path, by), w.end()); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return w.made, nil
+	return readPageFile(f, "")
 }
 
 // pageFile is a parsed web: its pages in the order of the archive, and by name the strays, which have no URL (readStrays).
 //
-// The file: magic, key (SHA-256 of all that it depends on), then pages and strays as records, each a byte (recordPage,
-// recordStray), its length and its bytes; at the end recordEnd and the SHA-256 of all before it. A page's new terms are in its record,
-// so that the records in their order have the terms of the web.
+// The file is a zip archive with the key, the digest of all that it depends on, as its comment. The member "pages" has the parsed pages
+// one behind the other, not compressed; "index" has all else as gob.
 type pageFile struct {
 	pages  []*page
 	strays map[string]*page
-	terms  *storedpage.Terms
 }
 
-// Kinds of records of a page file.
-const (
-	recordEnd byte = iota
-	recordPage
-	recordStray
-)
+// pageIndex is the member "index" of a page file.
+type pageIndex struct {
+	Pages, Strays []indexed
+	Terms         []string
+}
+
+// indexed is a page, and where its parsed form is in the file.
+type indexed struct {
+	URL, Redirect, Detail string
+	Outcome               schemas.Outcome
+	Status, Size          int
+	At                    int64 // in the member "pages"
+	Length                int   // bytes; 0 = there is none
+}
 
 // pageWriter writes a page file.
 type pageWriter struct {
-	file *os.File
-	out  *bufio.Writer
-	sum  hash.Hash
-	at   int64 // bytes written
-	made *pageFile
+	zip   *zip.Writer
+	pages io.Writer // the member
+	at    int64     // bytes of it
+	terms storedpage.Terms
+	index pageIndex
 }
 
-func newPageWriter(f *os.File, key [sha256.Size]byte) *pageWriter {
-	w := &pageWriter{file: f, sum: sha256.New(), made: &pageFile{strays: make(map[string]*page), terms: new(storedpage.Terms)}}
-	w.out = bufio.NewWriterSize(io.MultiWriter(f, w.sum), 1<<20)
-	w.write([]byte(pageFileMagic))
-	w.write(key[:])
-	return w
+func newPageWriter(to io.Writer, key string) (*pageWriter, error) {
+	w := &pageWriter{zip: zip.NewWriter(to)}
+	err := w.zip.SetComment(key)
+	if err == nil {
+		w.pages, err = w.zip.CreateHeader(&zip.FileHeader{Name: "pages", Method: zip.Store})
+	}
+	return w, err
 }
 
-// write counts the bytes; the Writer keeps its error until Flush.
-func (w *pageWriter) write(b []byte) {
-	w.out.Write(b)
-	w.at += int64(len(b))
-}
-
-// parse adds the pages of a WARC file, as many at once as there are processors.
-func (w *pageWriter) parse(ctx context.Context, path string, by Parsing) error {
+// writePageFile parses the pages of a WARC file, as many at once as there are processors. An error of the file to is errUnkept.
+func writePageFile(ctx context.Context, to io.Writer, key, path string, by Parsing) error {
 	archive, err := webarchive.Open(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer archive.Close()
+	w, err := newPageWriter(to, key)
+	if err != nil {
+		return unkept(err)
+	}
 	settings := dom.Settings{Leaves: by.Leaves, TagPaths: true, Tree: true}
 	blank, err := regexp.Compile(by.Blank)
 	if err != nil {
@@ -267,8 +259,7 @@ func (w *pageWriter) parse(ctx context.Context, path string, by Parsing) error {
 			return err
 		}
 		for i, p := range pages {
-			w.add(recordPage, p, bodies[i])
-			w.made.pages = append(w.made.pages, p)
+			w.index.Pages = append(w.index.Pages, w.add(p, bodies[i]))
 		}
 	}
 	strays, err := readStrays(path)
@@ -276,77 +267,35 @@ func (w *pageWriter) parse(ctx context.Context, path string, by Parsing) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(strays)) {
-		s := strays[name]
-		w.add(recordStray, s.page, s.body)
-		w.made.strays[name] = s.page
+		w.index.Strays = append(w.index.Strays, w.add(strays[name].page, strays[name].body))
 	}
-	return nil
+	return unkept(w.end())
 }
 
-// add writes a page with its parsed form, nil if it has none.
-func (w *pageWriter) add(kind byte, p *page, parsed *storedpage.Encoded) {
-	head := p.encode(parsed != nil)
-	var body []byte
-	if parsed != nil {
-		body = w.made.terms.Put(head, parsed)
+// add writes the parsed form of a page, nil if it has none, and returns its entry of the index. The zip.Writer keeps an error until its end.
+func (w *pageWriter) add(p *page, parsed *storedpage.Encoded) indexed {
+	x := indexed{URL: p.url, Redirect: p.redirect, Detail: p.detail, Outcome: p.outcome, Status: p.status, Size: p.size}
+	if parsed == nil {
+		return x
 	}
-	w.write([]byte{kind})
-	w.write(binary.AppendUvarint(nil, uint64(len(head.Bytes())+len(body))))
-	w.write(head.Bytes())
-	if parsed != nil {
-		p.stored = storedpage.Section{File: w.file, Terms: w.made.terms, At: w.at, Size: len(body)}
-	}
-	w.write(body)
+	body := w.terms.Put(parsed)
+	x.At, x.Length = w.at, len(body)
+	w.at += int64(len(body))
+	_, _ = w.pages.Write(body)
+	return x
 }
 
 func (w *pageWriter) end() error {
-	w.made.terms.Complete()
-	w.write([]byte{recordEnd})
-	if err := w.out.Flush(); err != nil {
-		return err
+	w.index.Terms = w.terms.List
+	out, err := w.zip.Create("index")
+	if err == nil {
+		err = gob.NewEncoder(out).Encode(w.index)
 	}
-	_, err := w.file.Write(w.sum.Sum(nil))
-	return err
-}
-
-// encode returns the part of a record before the new terms of the parsed page.
-func (p *page) encode(parsed bool) *modelfile.Encoder {
-	e := new(modelfile.Encoder)
-	e.String(p.url)
-	e.Uint(uint64(p.outcome))
-	e.Uint(uint64(p.status))
-	e.String(p.redirect)
-	e.String(p.detail)
-	e.Uint(uint64(p.size))
-	if parsed {
-		e.Uint(1)
-	} else {
-		e.Uint(0)
-	}
-	return e
-}
-
-// decodePage reads a record of a page file, whose new terms it adds; file contains the last bytes of it up to the offset end.
-func decodePage(b []byte, file io.ReaderAt, end int64, terms *storedpage.Terms) (*page, error) {
-	d := modelfile.NewDecoder(b)
-	p := &page{
-		url: d.String("URL"), outcome: schemas.Outcome(d.Uint("outcome", 1<<16)), status: int(d.Uint("status", 1<<16)),
-		redirect: d.String("redirect"), detail: d.String("detail"), size: int(d.Uint("size", 1<<40)),
-	}
-	switch has := d.Uint("page", 1); {
-	case d.Err() != nil:
-		return nil, d.Err()
-	case has == 0:
-		return p, d.End()
-	}
-	terms.Take(d)
-	n := len(d.Rest())
-	p.stored = storedpage.Section{File: file, Terms: terms, At: end - int64(n), Size: n}
-	return p, d.Err()
+	return errors.Join(err, w.zip.Close())
 }
 
 // openPageFile opens a page file and reads all but the parsed pages. errStale is no damage.
-func openPageFile(name string, key [sha256.Size]byte) (*pageFile, error) {
+func openPageFile(name, key string) (*pageFile, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -358,91 +307,61 @@ func openPageFile(name string, key [sha256.Size]byte) (*pageFile, error) {
 	return p, err
 }
 
-// readPageFile checks and indexes a page file.
-func readPageFile(f io.ReaderAt, key [sha256.Size]byte) (*pageFile, error) {
-	in := &pageReader{in: bufio.NewReaderSize(io.NewSectionReader(f, 0, 1<<62), 1<<20), sum: sha256.New()}
-	head, err := in.next(uint64(len(pageFileMagic) + len(key)))
+// readPageFile checks a page file, its checksums included, and reads its index.
+func readPageFile(f *os.File, key string) (*pageFile, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	z, err := zip.NewReader(f, info.Size())
 	switch {
 	case err != nil:
 		return nil, err
-	case !bytes.HasPrefix(head, []byte(pageFileName)):
-		return nil, errors.New("it is not a parsed web")
-	case !bytes.Equal(head, append([]byte(pageFileMagic), key[:]...)):
+	case z.Comment != key:
 		return nil, errStale
+	case len(z.File) != 2:
+		return nil, fmt.Errorf("it has %d members", len(z.File))
 	}
-	p := &pageFile{strays: make(map[string]*page), terms: new(storedpage.Terms)}
-	for {
-		kind, x, err := in.record(f, p.terms)
-		switch {
-		case err != nil:
-			return nil, err
-		case kind == recordPage:
-			p.pages = append(p.pages, x)
-			continue
-		case kind == recordStray:
-			p.strays[x.url] = x
-			continue
-		}
-		want, got := in.sum.Sum(nil), make([]byte, sha256.Size)
-		if _, err := io.ReadFull(in.in, got); err != nil || !bytes.Equal(got, want) {
-			return nil, errors.New("its checksum is wrong")
-		}
-		return p, nil
-	}
-}
-
-// pageReader reads a page file in order, and computes its checksum.
-type pageReader struct {
-	in     *bufio.Reader
-	sum    hash.Hash
-	at     int64
-	buffer bytes.Buffer
-}
-
-func (r *pageReader) ReadByte() (byte, error) {
-	b, err := r.in.ReadByte()
-	if err == nil {
-		r.sum.Write([]byte{b})
-		r.at++
-	}
-	return b, err
-}
-
-// next returns n bytes, which are valid until the next call. The buffer grows as they are read, so that a damaged length
-// does not allocate.
-func (r *pageReader) next(n uint64) ([]byte, error) {
-	r.buffer.Reset()
-	if _, err := io.CopyN(&r.buffer, r.in, int64(n)); err != nil {
-		return nil, fmt.Errorf("it ends early: %w", err)
-	}
-	r.sum.Write(r.buffer.Bytes())
-	r.at += int64(n)
-	return r.buffer.Bytes(), nil
-}
-
-// record reads a record; recordEnd has no page.
-func (r *pageReader) record(f io.ReaderAt, terms *storedpage.Terms) (kind byte, p *page, err error) {
-	if kind, err = r.ReadByte(); err != nil {
-		return 0, nil, fmt.Errorf("it ends early: %w", err)
-	}
-	switch kind {
-	case recordEnd:
-		return kind, nil, nil
-	case recordPage, recordStray:
-	default:
-		return 0, nil, fmt.Errorf("a record of kind %d", kind)
-	}
-	n, err := binary.ReadUvarint(r)
-	if err == nil && n > maxStored {
-		err = fmt.Errorf("a page of %d bytes", n)
-	}
+	start, err := z.File[0].DataOffset()
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	b, err := r.next(n)
+	if err := unzip(z.File[0], io.Discard); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := unzip(z.File[1], &b); err != nil {
+		return nil, err
+	}
+	var index pageIndex
+	if err := gob.NewDecoder(&b).Decode(&index); err != nil {
+		return nil, err
+	}
+	p, terms := &pageFile{strays: make(map[string]*page)}, &storedpage.Terms{List: index.Terms}
+	for i, x := range slices.Concat(index.Pages, index.Strays) {
+		if x.At < 0 || x.Length < 0 || x.At > info.Size()-int64(x.Length) {
+			return nil, fmt.Errorf("a page of %d bytes at %d", x.Length, x.At)
+		}
+		at := &page{url: x.URL, outcome: x.Outcome, status: x.Status, redirect: x.Redirect, detail: x.Detail, size: x.Size}
+		if x.Length > 0 {
+			at.stored = storedpage.Section{File: f, Terms: terms, At: start + x.At, Size: x.Length}
+		}
+		if i < len(index.Pages) {
+			p.pages = append(p.pages, at)
+		} else {
+			p.strays[x.URL] = at
+		}
+	}
+	return p, nil
+}
+
+// unzip copies a member of a zip archive, and checks it.
+func unzip(member *zip.File, to io.Writer) error {
+	in, err := member.Open()
 	if err != nil {
-		return 0, nil, err
+		return err
 	}
-	p, err = decodePage(b, f, r.at, terms)
-	return kind, p, err
+	defer in.Close()
+	_, err = io.Copy(to, in)
+	return err
 }

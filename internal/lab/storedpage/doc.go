@@ -3,5 +3,5 @@
 //
 //	parsed page → Encode → Terms.Put → bytes in a file → Section.Page → parsed page
 //
-// The Terms of a web are read again from what Put has written, in the same order (Terms.Take).
+// The Terms of a web are kept next to its pages.
 package storedpage

@@ -3,7 +3,6 @@ package storedpage
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -14,9 +13,8 @@ import (
 // Terms are the distinct terms of the pages of a web, in the order in which they came. The zero value is empty. Terms are safe for
 // concurrent use while none are added.
 type Terms struct {
-	text   strings.Builder // one term behind the other
-	ends   []uint64        // of each in text
-	number map[string]uint64
+	List   []string
+	number map[string]uint64 // of those that Put has added
 }
 
 // Encoded is a page that was encoded without its terms, and its terms.
@@ -34,51 +32,23 @@ func Encode(p *schemas.Page) (*Encoded, error) {
 	return e, err
 }
 
-func (t *Terms) add(term string) {
-	t.text.WriteString(term)
-	t.ends = append(t.ends, uint64(t.text.Len()))
-}
-
-func (t *Terms) term(n uint64) string {
-	var from uint64
-	if n > 0 {
-		from = t.ends[n-1]
-	}
-	return t.text.String()[from:t.ends[n]]
-}
-
-// Put adds the terms of a page that are new, which it writes to head, and returns the bytes of the page, those of a Section.
-func (t *Terms) Put(head *modelfile.Encoder, page *Encoded) []byte {
+// Put adds the terms of a page that are new, and returns the bytes of the page, those of a Section.
+func (t *Terms) Put(page *Encoded) []byte {
 	if t.number == nil {
 		t.number = make(map[string]uint64)
 	}
-	known := len(t.ends)
 	var body modelfile.Encoder
 	body.Uint(uint64(len(page.terms)))
 	for _, term := range page.terms {
 		n, ok := t.number[term]
 		if !ok {
-			n = uint64(len(t.ends))
-			t.add(term)
-			t.number[t.term(n)] = n
+			n = uint64(len(t.List))
+			t.List = append(t.List, term)
+			t.number[term] = n
 		}
 		body.Uint(n)
 	}
-	head.Uint(uint64(len(t.ends) - known))
-	for n := known; n < len(t.ends); n++ {
-		head.String(t.term(uint64(n)))
-	}
 	return append(body.Bytes(), page.rest...)
-}
-
-// Complete drops what only Put needs.
-func (t *Terms) Complete() { t.number = nil }
-
-// Take adds the new terms that Put wrote; the Decoder has the error.
-func (t *Terms) Take(head *modelfile.Decoder) {
-	for range head.Len("new terms", 1) {
-		t.add(head.String("new term"))
-	}
 }
 
 // Section is a page in a file.
@@ -100,11 +70,11 @@ func (s Section) Page() (*schemas.Page, error) {
 	terms := make([]string, d.Len("terms", 1))
 	for i := range terms {
 		n := d.Uint("term", 1<<32)
-		if n >= uint64(len(s.Terms.ends)) {
-			d.Fail("term %d of %d", n, len(s.Terms.ends))
+		if n >= uint64(len(s.Terms.List)) {
+			d.Fail("term %d of %d", n, len(s.Terms.List))
 			break
 		}
-		terms[i] = s.Terms.term(n)
+		terms[i] = s.Terms.List[n]
 	}
 	p := new(schemas.Page)
 	err := d.Err()

@@ -2,14 +2,12 @@ package study
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,15 +157,15 @@ func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Tas
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	if o.Program, err = Digest(program); err != nil {
+	if o.Program, err = experiment.Digest(program); err != nil {
 		return nil, err
 	}
-	if o.Tasks, err = Digest(p.Tasks...); err != nil {
+	if o.Tasks, err = experiment.Digest(p.Tasks...); err != nil {
 		return nil, err
 	}
 	for _, t := range tasks {
 		if o.Webs[t.Warc] == "" {
-			if o.Webs[t.Warc], err = Digest(filepath.Join(folder, t.Warc), experiment.LabelsOf(filepath.Join(folder, t.Warc))); err != nil {
+			if o.Webs[t.Warc], err = experiment.Digest(filepath.Join(folder, t.Warc), experiment.LabelsOf(filepath.Join(folder, t.Warc))); err != nil {
 				return nil, err
 			}
 		}
@@ -185,22 +183,6 @@ func originOf(ctx context.Context, p *Plan, folder string, tasks []*taskfile.Tas
 		}
 	}
 	return o, nil
-}
-
-// Digest returns the SHA-256 of files one after the other, in hexadecimal.
-func Digest(paths ...string) (string, error) {
-	h := sha256.New()
-	for _, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			return "", err
-		}
-		_, err = io.Copy(h, f)
-		if err := cmp.Or(err, f.Close()); err != nil {
-			return "", fmt.Errorf("read %s: %w", path, err)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // settingsOf returns a variant's settings as JSON; equal settings give the same text.
