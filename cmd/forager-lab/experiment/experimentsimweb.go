@@ -8,16 +8,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"forager/cmd/forager/demo"
 	"forager/cmd/internal/cli"
 	"forager/infra/simweb"
 	"forager/internal/classify/critic"
-	"forager/internal/crawl/crawlfile"
 	"forager/internal/lab/experiment"
-	"forager/internal/lab/measure"
 	"forager/internal/lab/tables"
 	"forager/internal/lab/taskfile"
 	"forager/internal/platform/progress"
@@ -40,6 +37,9 @@ type SimwebCommand struct {
 	Pause      time.Duration `help:"With --overlap: pause that every host is left alone."`
 
 	Rankers []string `help:"Rankers to compare." default:"unfocused,soft-focus,hard-defer,apprentice,apprentice-gated,taught"`
+
+	// Of the experiment papers: draws of each web, and the largest offset of features; 0 = 1, and that of simLearning.
+	draws, dMax int
 }
 
 // Taught is the apprentice that starts from a model trained on another web (protocol T).
@@ -58,24 +58,12 @@ another; rankers that learn nothing are in both.
 Rankers: those of "forager-lab experiment" that need not see the whole web, and "taught": the gated
 apprentice with a model that learned from a crawl, half as long, of another synthetic web.
 
-Columns: truth@25, @100: share of pages on the topic, by the web's own truth, among the pages of the first
-25 and 100 % of the budget; critic@100: mean relevance by the critic; loss-cut@25, @100: share of soft
-focus's loss, by the critic, that was avoided; recall: share of the topic's pages that was found.
+A table is that of "forager-lab experiment bench" over the webs of one setting of cues, which are its draws; labels are the web's
+own truth.
 
 With --overlap a request takes 60 ms from dispatch to verdict, and a page 2 ms of a machine that all
 share; pages/s is the rate of the crawl in that time.`
 }
-
-// SimRow is a line of the table.
-type SimRow struct {
-	Cues string `json:"cues"`
-	// Access of the line's table; rankers that do not learn are in the tables of all.
-	Access   experiment.Access           `json:"access"`
-	Ranker   string                      `json:"ranker"`
-	Measures map[string]measure.Estimate `json:"measures"`
-}
-
-var simColumns = []string{"truth@25", "truth@100", "critic@100", "loss-cut@25", "loss-cut@100", "recall", "pages/s"}
 
 func (c *SimwebCommand) Run(s *cli.Session) error {
 	for _, seed := range append([]uint64{c.Teacher, c.Critic}, c.Seeds...) {
@@ -88,148 +76,81 @@ func (c *SimwebCommand) Run(s *cli.Session) error {
 			return cli.Usagef("%v, %s", err, Taught)
 		}
 	}
-	var rows []SimRow
 	ctx, end := progress.Start(s, "crawls", int64(len(c.Cues)*len(c.Seeds)*len(c.Rankers)))
 	defer end()
+	var tasks []*taskfile.Task
+	var results []experiment.Result
 	for _, cues := range c.Cues {
-		byRanker, err := c.crawls(ctx, cues)
+		task, made, err := c.crawls(ctx, cues)
 		if err != nil {
 			return err
 		}
-		for _, p := range c.accesses() {
-			for _, r := range c.Rankers {
-				if accessOf(r) == p || tables.Refers(r) {
-					rows = append(rows, SimRow{cues, p, r, summary(byRanker[r], byRanker["soft-focus"])})
-				}
-			}
-		}
+		tasks, results = append(tasks, task), append(results, made...)
 	}
-	return s.Print(rows, func(w io.Writer) {
-		for i, row := range rows {
-			if i == 0 || row.Access != rows[i-1].Access || row.Cues != rows[i-1].Cues {
-				printSimHead(w, row.Access)
-			}
-			fmt.Fprintf(w, "\n%-9s%-18s", row.Cues, row.Ranker)
-			for _, column := range simColumns {
-				e, ok := row.Measures[column]
-				cell := "–"
-				if ok {
-					cell = fmt.Sprintf("%.3f ± %.3f", e.Mean, e.Half)
-				}
-				fmt.Fprintf(w, "%16s", cell)
-			}
+	sum, err := tables.Summarise(tasks, results)
+	if err != nil {
+		return err
+	}
+	return s.Print(sum.Groups, func(w io.Writer) {
+		for _, g := range sum.Groups {
+			fmt.Fprintln(w, g.Table())
 		}
-		fmt.Fprintln(w)
 	})
 }
 
-// printSimHead prints the head of a table.
-func printSimHead(w io.Writer, access experiment.Access) {
-	fmt.Fprintf(w, "\naccess %s\n%-9s%-18s", access, "cues", "ranker")
-	for _, column := range simColumns {
-		fmt.Fprintf(w, "%16s", column)
+// crawls makes those of one setting of cues. The webs are the draws of the task of the first one.
+func (c *SimwebCommand) crawls(ctx context.Context, cues string) (first *taskfile.Task, all []experiment.Result, err error) {
+	topic, model, err := c.critic(ctx, cues)
+	if err != nil {
+		return nil, nil, err
 	}
-}
-
-// accessOf returns the access of a ranker here: synthetic webs are sites that differ.
-func accessOf(ranker string) experiment.Access {
-	if ranker == Taught {
-		return experiment.AccessForeign
+	variants, err := c.variants(ctx, topic, cues, model)
+	if err != nil {
+		return nil, nil, err
 	}
-	return experiment.AccessOf(ranker, new(taskfile.Task))
-}
-
-// accesses returns those of the rankers that learn; if none does, the least.
-func (c *SimwebCommand) accesses() []experiment.Access {
-	var used []experiment.Access
-	for _, p := range experiment.Accesses {
-		if slices.ContainsFunc(c.Rankers, func(r string) bool { return accessOf(r) == p && !tables.Refers(r) }) {
-			used = append(used, p)
+	bench := &experiment.Bench{Draws: []int{0}, Variants: variants, Done: func(experiment.Job, *experiment.Result, time.Duration, int, int) error {
+		return progress.Add(ctx, 1)
+	}}
+	if c.Overlap {
+		bench.Network = &experiment.Network{HostWindow: c.HostWindow, Pause: c.Pause, Loop: simLoop, Work: simWork}
+	}
+	for draw, seed := range c.Seeds {
+		task, g, err := c.Environment(seed, cues, topic, c.Budget, model)
+		if err != nil {
+			return nil, nil, err
+		}
+		first = cmp.Or(first, task)
+		bench.Tasks, bench.Environments = []*taskfile.Task{task}, map[*taskfile.Task]*experiment.Environment{task: g}
+		if refused := bench.Refused(); len(refused) > 0 {
+			return nil, nil, errors.New(refused[0])
+		}
+		results, err := bench.Run(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, r := range results {
+			if r.Failed != "" {
+				return nil, nil, errors.New(r.Failed)
+			}
+			r.Task, r.Draw = first.Name, draw
+			all = append(all, r)
 		}
 	}
-	if len(used) == 0 {
-		used = experiment.Accesses[:1]
-	}
-	return used
+	return first, all, nil
 }
 
-// summary of one ranker over the webs; base is soft focus on the same webs, if it was tried.
-func summary(of, base []simCrawl) map[string]measure.Estimate {
-	values := make(map[string][]float64)
-	for i, m := range of {
-		for column, v := range map[string]float64{
-			"truth@25": m.HarvestLabel[0], "truth@100": m.HarvestLabel[2], "critic@100": m.HarvestCritic[2], "recall": m.Recall,
-		} {
-			values[column] = append(values[column], v)
-		}
-		if m.took > 0 {
-			values["pages/s"] = append(values["pages/s"], float64(m.Pages)/m.took.Seconds())
-		}
-		if len(base) == len(of) && base[i].Loss[0] > 0 {
-			values["loss-cut@25"] = append(values["loss-cut@25"], 1-m.Loss[0]/base[i].Loss[0])
-			values["loss-cut@100"] = append(values["loss-cut@100"], 1-m.Loss[1]/base[i].Loss[1])
-		}
-	}
-	out := make(map[string]measure.Estimate)
-	for column, list := range values {
-		out[column] = measure.Interval(list)
-	}
-	return out
-}
-
-// simCrawl is the measures of one crawl, and the time that it would take over a network.
-type simCrawl struct {
-	experiment.Measures
-	took time.Duration
-}
-
-// crawls runs those of one setting of cues: measures by ranker, one for each web.
-func (c *SimwebCommand) crawls(ctx context.Context, cues string) (map[string][]simCrawl, error) {
+// critic returns the topic of the crawls and the critic, which is trained on a web of its own.
+func (c *SimwebCommand) critic(ctx context.Context, cues string) (topic string, model *critic.Model, err error) {
 	samples, err := c.web(c.Critic, cues)
 	if err != nil {
-		return nil, cli.AsUsage(err)
+		return "", nil, err
 	}
-	topic := cmp.Or(c.Topic, samples.Topics()[min(5, len(samples.Topics())-1)])
+	topic = cmp.Or(c.Topic, samples.Topics()[min(5, len(samples.Topics())-1)])
 	if !slices.Contains(samples.Topics(), topic) {
-		return nil, cli.Usagef("no topic %q; there are: %s", topic, strings.Join(samples.Topics(), ", "))
+		return "", nil, cli.Usagef("no topic %q; there are: %s", topic, strings.Join(samples.Topics(), ", "))
 	}
-	model, err := demo.SimCritic(ctx, samples)
-	if err != nil {
-		return nil, err
-	}
-	var prior []byte
-	if slices.Contains(c.Rankers, Taught) {
-		if prior, err = c.train(ctx, topic, cues, model); err != nil {
-			return nil, err
-		}
-	}
-	out := make(map[string][]simCrawl)
-	for _, seed := range c.Seeds {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		g, err := c.Environment(seed, cues, topic, c.Budget, model)
-		if err != nil {
-			return nil, err
-		}
-		var all sync.WaitGroup
-		made, errs := make([]*experiment.Crawl, len(c.Rankers)), make([]error, len(c.Rankers))
-		for k, ranker := range c.Rankers {
-			all.Go(func() {
-				if made[k], errs[k] = c.try(ctx, g, ranker, prior); errs[k] == nil {
-					errs[k] = progress.Add(ctx, 1)
-				}
-			})
-		}
-		all.Wait()
-		if err := errors.Join(errs...); err != nil {
-			return nil, fmt.Errorf("seed %d: %w", seed, err)
-		}
-		for k, ranker := range c.Rankers {
-			out[ranker] = append(out[ranker], simCrawl{g.Measure(made[k]), made[k].Took})
-		}
-	}
-	return out, nil
+	model, err = demo.SimCritic(ctx, samples)
+	return topic, model, err
 }
 
 // Time of a request over a network: slightly more than the loop of the embedded parts when idle, and the time at 500 pages a second.
@@ -240,29 +161,24 @@ const (
 
 var simLearning = &schemas.Learning{DMax: 5}
 
-// try runs one crawl of the only draw of g.
-func (c *SimwebCommand) try(ctx context.Context, g *experiment.Environment, ranker string, prior []byte) (*experiment.Crawl, error) {
-	var network *experiment.Network
-	if c.Overlap {
-		network = &experiment.Network{HostWindow: c.HostWindow, Pause: c.Pause, Loop: simLoop, Work: simWork}
+// variants returns the rankers to compare.
+func (c *SimwebCommand) variants(ctx context.Context, topic, cues string, model *critic.Model) (all []experiment.Variant, err error) {
+	for _, ranker := range c.Rankers {
+		v := experiment.Variant{Name: ranker, Ranker: ranker, Learning: simLearning}
+		if ranker == Taught {
+			v.Ranker, v.Access = "apprentice-gated", experiment.AccessForeign
+			if v.Prior, err = c.train(ctx, topic, cues, model); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, v)
 	}
-	if ranker != Taught {
-		return g.TryOver(ctx, network, ranker, 0, 0, simLearning)
-	}
-	ranking, err := crawlfile.Rank("apprentice-gated")
-	if err != nil {
-		return nil, err
-	}
-	seeds, err := g.Seeds(0)
-	if err != nil {
-		return nil, err
-	}
-	return (&experiment.Run{Environment: g, Seeds: seeds, Policies: ranking.Policies, Learning: simLearning, Prior: prior, Network: network}).Crawl(ctx)
+	return all, nil
 }
 
 // train crawls the training web and returns the resulting model.
 func (c *SimwebCommand) train(ctx context.Context, topic, cues string, model *critic.Model) ([]byte, error) {
-	g, err := c.Environment(c.Teacher, cues, topic, max(c.Budget/2, 1), model)
+	_, g, err := c.Environment(c.Teacher, cues, topic, max(c.Budget/2, 1), model)
 	if err != nil {
 		return nil, err
 	}
@@ -279,21 +195,19 @@ func (c *SimwebCommand) train(ctx context.Context, topic, cues string, model *cr
 func (c *SimwebCommand) web(seed uint64, cues string) (*simweb.Web, error) {
 	config := simweb.Default(seed)
 	config.Pages, config.Cues = c.Pages, simweb.CuesByName[cues]
-	return simweb.New(config)
-}
-
-// Environment is a web with five pages of the topic as seeds.
-func (c *SimwebCommand) Environment(seed uint64, cues, topic string, budget uint64, model *critic.Model) (*experiment.Environment, error) {
-	w, err := c.web(seed, cues)
+	w, err := simweb.New(config)
 	if err != nil {
 		return nil, cli.AsUsage(err)
 	}
-	_, g, err := syntheticEnvironment(w, fmt.Sprintf("simweb-%s:%d", cues, seed), topic, budget, [][]string{w.Examples(topic, 5)}, model, 5)
-	return g, err
+	return w, nil
 }
 
-// syntheticEnvironment is a task on a synthetic web.
-func syntheticEnvironment(w *simweb.Web, name, topic string, budget uint64, seeds [][]string, model *critic.Model, dMax int) (*taskfile.Task, *experiment.Environment, error) {
+// Environment is a task on a synthetic web. Each draw has five pages of the topic as seeds.
+func (c *SimwebCommand) Environment(seed uint64, cues, topic string, budget uint64, model *critic.Model) (*taskfile.Task, *experiment.Environment, error) {
+	w, err := c.web(seed, cues)
+	if err != nil {
+		return nil, nil, err
+	}
 	computed := &experiment.Computed{
 		Labels: make(map[string]string, w.Size()), Redirects: make(map[string]string, w.Size()),
 		Page: func(url string) ([]byte, string) {
@@ -306,7 +220,15 @@ func syntheticEnvironment(w *simweb.Web, name, topic string, budget uint64, seed
 		computed.Labels[url] = w.Truth(url).Topic
 		computed.Redirects[w.Alias(n)] = url
 	}
-	task := &taskfile.Task{Name: name, Pages: taskfile.PageSet{All: true}, TargetLabel: topic, FocusClass: topic, Budget: budget, Seeds: seeds}
-	g, err := experiment.NewComputedEnvironment(task, computed, model, linkfeature.Settings{DMax: dMax})
+	task := &taskfile.Task{
+		Name: fmt.Sprintf("simweb-%s:%d", cues, seed), Pages: taskfile.PageSet{All: true}, TargetLabel: topic, FocusClass: topic, Budget: budget,
+		DiagnosticOnly: true,
+	}
+	draws := max(1, c.draws)
+	seeds := w.Examples(topic, 5*draws)
+	for d := range draws {
+		task.Seeds = append(task.Seeds, seeds[d*len(seeds)/draws:(d+1)*len(seeds)/draws])
+	}
+	g, err := experiment.NewComputedEnvironment(task, computed, model, linkfeature.Settings{DMax: cmp.Or(c.dMax, int(simLearning.DMax))})
 	return task, g, err
 }

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"forager/cmd/forager/demo"
 	modelcmd "forager/cmd/forager/model"
 	"forager/cmd/internal/cli"
 	"forager/internal/lab/experiment"
@@ -86,14 +84,11 @@ func (c *experimentPapers) Run(s *cli.Session) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder of figures: %w", err)
 	}
-	var page bytes.Buffer
-	err = report.WriteMarkdown(&page, filepath.Base(folder), func(name, svg string) error {
-		return modelcmd.WriteWhole(s, filepath.Join(folder, name), func(w io.Writer) error { _, err := io.WriteString(w, svg); return err })
+	return modelcmd.WriteWhole(s, c.Out, func(w io.Writer) error {
+		return report.WriteMarkdown(w, filepath.Base(folder), func(name, svg string) error {
+			return modelcmd.WriteWhole(s, filepath.Join(folder, name), func(w io.Writer) error { _, err := io.WriteString(w, svg); return err })
+		})
 	})
-	if err != nil {
-		return err
-	}
-	return modelcmd.WriteWhole(s, c.Out, func(w io.Writer) error { _, err := w.Write(page.Bytes()); return err })
 }
 
 // frozen returns the worlds of the task file: its groups of tasks on which rankers may be compared.
@@ -129,6 +124,14 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 	if err != nil {
 		return nil, err
 	}
+	list, err := experiment.Digest(c.Tasks...)
+	if err != nil {
+		return nil, err
+	}
+	var draws []int
+	for d := range c.Draws {
+		draws = append(draws, c.FirstDraw+d)
+	}
 	var worlds []*papers.World
 	for _, t := range tasks {
 		i := slices.IndexFunc(worlds, func(w *papers.World) bool { return w.Name == t.Group() })
@@ -137,12 +140,8 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 			if err != nil {
 				return nil, err
 			}
-			list, err := experiment.Digest(c.Tasks...)
-			if err != nil {
-				return nil, err
-			}
 			i = len(worlds)
-			worlds = append(worlds, &papers.World{Name: t.Group(), Environments: environments, Leaves: leaves, MEMM: c.MEMM, Draws: c.draws(), Origin: fmt.Sprintf(
+			worlds = append(worlds, &papers.World{Name: t.Group(), Environments: environments, Leaves: leaves, MEMM: c.MEMM, Draws: draws, Origin: fmt.Sprintf(
 				"%s (SHA-256 %s), tasks %s (%s), draws %d to %d, MEMMs on %d tasks at most", t.Warc, digest[:12], filepath.Base(c.Tasks[0]), list[:12], c.FirstDraw, c.FirstDraw+c.Draws-1, c.MEMM)})
 		}
 		worlds[i].Tasks = append(worlds[i].Tasks, t)
@@ -151,23 +150,10 @@ func (c *experimentPapers) frozen(s *cli.Session) ([]*papers.World, error) {
 	return worlds, nil
 }
 
-func (c *experimentPapers) draws() []int {
-	var all []int
-	for d := range c.Draws {
-		all = append(all, c.FirstDraw+d)
-	}
-	return all
-}
-
 // synthetic returns the world of the synthetic webs with cues.
 func (c *experimentPapers) synthetic(ctx context.Context, cues string) (*papers.World, error) {
-	sim := &SimwebCommand{Teacher: c.Teacher, Pages: c.Pages, Budget: c.Budget}
-	samples, err := sim.web(c.Critic, cues)
-	if err != nil {
-		return nil, cli.AsUsage(err)
-	}
-	topic := samples.Topics()[min(5, len(samples.Topics())-1)]
-	model, err := demo.SimCritic(ctx, samples)
+	sim := &SimwebCommand{Teacher: c.Teacher, Critic: c.Critic, Pages: c.Pages, Budget: c.Budget, draws: 2, dMax: papers.Reach}
+	topic, model, err := sim.critic(ctx, cues)
 	if err != nil {
 		return nil, err
 	}
@@ -179,12 +165,7 @@ func (c *experimentPapers) synthetic(ctx context.Context, cues string) (*papers.
 		return nil, err
 	}
 	for _, seed := range c.SimSeeds {
-		web, err := sim.web(seed, cues)
-		if err != nil {
-			return nil, cli.AsUsage(err)
-		}
-		seeds := web.Examples(topic, 10)
-		task, g, err := syntheticEnvironment(web, fmt.Sprintf("simweb-%s:%d", cues, seed), topic, c.Budget, [][]string{seeds[:len(seeds)/2], seeds[len(seeds)/2:]}, model, papers.Reach)
+		task, g, err := sim.Environment(seed, cues, topic, c.Budget, model)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"forager/cmd/forager-lab/experiment"
 	"forager/cmd/internal/cli"
+	"forager/internal/lab/tables"
 )
 
 func TestExperimentSimweb(t *testing.T) {
@@ -21,29 +22,38 @@ func TestExperimentSimweb(t *testing.T) {
 	if code != cli.ExitOK {
 		t.Fatalf("exit %d: %s", code, said)
 	}
-	var rows []experiment.SimRow
-	if err := json.Unmarshal([]byte(first), &rows); err != nil || len(rows) != 12 || rows[11].Cues != "absent" || rows[11].Ranker != experiment.Taught {
+	var groups []tables.Group
+	if err := json.Unmarshal([]byte(first), &groups); err != nil || len(groups) != 4 {
 		t.Fatalf("%v: %s", err, first)
 	}
-	for _, r := range rows {
-		if r.Ranker == experiment.Taught && r.Access != "foreign" || r.Ranker == "apprentice" && r.Access != "seeds" {
-			t.Errorf("%s is in the table of access %s", r.Ranker, r.Access)
+	for i, want := range []string{"simweb-absent seeds", "simweb-absent foreign", "simweb-peaked seeds", "simweb-peaked foreign"} {
+		g := groups[i]
+		if g.Name+" "+string(g.Access) != want || len(g.Rankers) != 3 || g.Draws != 2 || !g.Diagnostic {
+			t.Errorf("want %s: %+v", want, g)
 		}
-		if e := r.Measures["truth@100"]; e.N != 2 || e.Mean <= 0 || e.Mean >= 1 {
-			t.Errorf("%s, %s: truth@100 is %+v", r.Cues, r.Ranker, e)
+		if own := g.Rankers[2].Ranker; (own == experiment.Taught) != (g.Access == "foreign") {
+			t.Errorf("%s is in the table of access %s", own, g.Access)
 		}
-		if e := r.Measures["loss-cut@100"]; r.Ranker == "soft-focus" && (e.Mean != 0 || e.N != 2) {
-			t.Errorf("soft focus cuts its own loss by %+v", e)
+		for _, r := range g.Rankers {
+			if e := r.Measures["label@100"]; e.N != 2 || e.Mean <= 0 || e.Mean >= 1 {
+				t.Errorf("%s, %s: label@100 is %+v", g.Name, r.Ranker, e)
+			}
+			if e := r.Measures["loss-cut@100"]; r.Ranker == "soft-focus" && (e.Mean != 0 || e.N != 2) {
+				t.Errorf("soft focus cuts its own loss by %+v", e)
+			}
+			if _, timed := r.Measures["pages/s"]; timed {
+				t.Errorf("%s has a rate without a network", r.Ranker)
+			}
 		}
 	}
 	if again, _, _ := command(args); again != first {
 		t.Error("the same command prints other numbers")
 	}
 	overlap, said, code := command("--seeds 501 --pages 4000 --budget 400 --cues peaked --rankers soft-focus --overlap --host-window 2 --pause 1s")
-	if err := json.Unmarshal([]byte(overlap), &rows); err != nil || code != cli.ExitOK || len(rows) != 1 {
+	if err := json.Unmarshal([]byte(overlap), &groups); err != nil || code != cli.ExitOK || len(groups) != 1 {
 		t.Fatalf("exit %d: %s %v", code, said, err)
 	}
-	if rate := rows[0].Measures["pages/s"].Mean; rate < 1 || rate > 100 {
+	if rate := groups[0].Rankers[0].Measures["pages/s"].Mean; rate < 1 || rate > 100 {
 		t.Errorf("hosts with pauses of a second gave %v pages a second", rate)
 	}
 	for args, says := range map[string]string{

@@ -32,7 +32,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 	learning := &schemas.Learning{DMax: 5, SwitchPages: 15, RefitPages: 10, Sync: true}
 	distiller := &schemas.Distiller{ByHost: true} // the web is one domain
 	command := experimentcmd.SimwebCommand{Pages: w.Size()}
-	env, err := command.Environment(w.Config().Seed, cuesOf(t, w), g.Topic, budget, g.Critic)
+	_, env, err := command.Environment(w.Config().Seed, cuesOf(t, w), g.Topic, budget, g.Critic)
 	if err != nil {
 		t.Fatal(err)
 	}

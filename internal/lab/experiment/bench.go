@@ -64,6 +64,8 @@ type Variant struct {
 	// Guide makes the ranker of a crawl if it is none of Rankers, and Access is what it reads; nil = Ranker is one of them.
 	Guide  func(j *Job) (guide.Guide, error)
 	Access Access
+	// Prior is the initial model; nil = none.
+	Prior []byte
 	// Ration of backlink queries of a ranker that makes them, as a share of the budget, (0,1]; 0 = a tenth.
 	Ration float64
 }
@@ -101,6 +103,8 @@ type Bench struct {
 	Variants []Variant
 	// RandomRuns is the number of runs of rankers of random order for each draw of a task, each with its own seed; 0 = 1.
 	RandomRuns int
+	// Network lets the requests of a crawl overlap; nil = one after the other.
+	Network *Network
 	// Environments of the tasks.
 	Environments map[*taskfile.Task]*Environment
 	// Known returns the result of a job that was run before, or nil; nil = all are run.
@@ -134,6 +138,8 @@ type Result struct {
 	Measures
 	// Similarity to the targets; nil on computed webs.
 	Similarity *Similarity `json:"similarity,omitempty"`
+	// Took is the time of a crawl over a Network; 0 = there is none.
+	Took time.Duration `json:"took,omitempty"`
 	// Course of the crawl.
 	Course Shape `json:"course,omitzero"`
 	// Failed is the error of a run that failed; nothing else is set then.
@@ -349,7 +355,10 @@ func (b *Bench) try(ctx context.Context, j *Job) (*Result, error) {
 	if share := j.Variant.Ration; share > 0 && run.Backlinks != nil {
 		run.Ration = g.ration(share)
 	}
-	run.Untaught = true
+	if j.Variant.Prior != nil {
+		run.Prior = j.Variant.Prior
+	}
+	run.Untaught, run.Network = true, b.Network
 	c, err := run.Crawl(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("task %s, draw %d, ranker %s: %w", j.Task.Name, j.Draw, j.Variant.Name, err)
@@ -361,7 +370,7 @@ func (b *Bench) try(ctx context.Context, j *Job) (*Result, error) {
 	return &Result{
 		Task: j.Task.Name, Draw: j.Draw, Variant: j.Variant.Name, Ranker: j.Variant.Ranker, Critic: j.Variant.Critic, Seed: j.Seed,
 		Access: cmp.Or(j.Variant.Access, AccessOf(j.Variant.Ranker, j.Task)), Training: run.Training,
-		Measures: g.Measure(c), Similarity: similarity, Course: g.shape(c),
+		Measures: g.Measure(c), Similarity: similarity, Took: c.Took, Course: g.shape(c),
 	}, nil
 }
 
@@ -399,16 +408,10 @@ func KnowRanker(name string) error {
 
 // Try runs one crawl of the task: the seeds of a draw with a named ranker. seed is that of random orders.
 func (g *Environment) Try(ctx context.Context, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
-	return g.TryOver(ctx, nil, ranker, draw, seed, learning)
-}
-
-// TryOver is Try over a network; nil = one request after the other.
-func (g *Environment) TryOver(ctx context.Context, n *Network, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Crawl, error) {
 	run, err := g.Run(ctx, ranker, draw, seed, learning)
 	if err != nil {
 		return nil, err
 	}
-	run.Network = n
 	return run.Crawl(ctx)
 }
 

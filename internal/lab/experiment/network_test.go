@@ -16,7 +16,12 @@ func TestOverANetwork(t *testing.T) {
 	g := env(t, worldtest.Random(3, 60))
 	try := func(n *Network) *Crawl {
 		t.Helper()
-		c, err := g.TryOver(t.Context(), n, Baseline, 0, 0, nil)
+		run, err := g.Run(t.Context(), Baseline, 0, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Network = n
+		c, err := run.Crawl(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,6 +50,14 @@ type RankerSummary struct {
 	Ends map[string]int `json:"ends"`
 }
 
+// Cell returns a measure as text.
+func (r RankerSummary) Cell(column string) string {
+	if e, ok := r.Measures[column]; ok {
+		return e.String()
+	}
+	return "–"
+}
+
 // OnTask returns nAUC of a task as text.
 func (r RankerSummary) OnTask(task string) string {
 	if n, ok := r.ByTask[task]; ok {
@@ -71,6 +79,9 @@ var Columns = []string{
 	"cosine≥.7", "σ", "requests",
 }
 
+// rate is the column of crawls over a network, which other tables lack.
+const rate = "pages/s"
+
 // gaps are the oracles of the columns of gaps, one of them soft focus under a critic without errors.
 var gaps = map[string]string{"gap:critic": experiment.BaselineUnder(labelcritic.Perfect), "gap:labels": "oracle-labels", "gap:hubs": "oracle-hubs", "gap:all": "oracle"}
 
@@ -85,6 +96,9 @@ func columnsOf(r *experiment.Result) map[string]float64 {
 	}
 	if r.Similarity != nil {
 		columns["cosine≥.7"], columns["σ"] = r.Similarity.Precision[2], r.Similarity.Sigma
+	}
+	if r.Took > 0 {
+		columns[rate] = float64(r.Pages) / r.Took.Seconds()
 	}
 	return columns
 }
@@ -255,7 +269,7 @@ func (s *sample) summarise() *Group {
 	random, oracle := s.byDraw("random", "AUC"), s.byDraw("oracle", "AUC")
 	for _, variant := range s.variants {
 		line := RankerSummary{Ranker: variant, Measures: make(map[string]measure.Estimate), Ends: s.ends[variant]}
-		for _, column := range Columns {
+		for _, column := range append(slices.Clone(Columns), rate) {
 			if values := s.byDraw(variant, column); len(values) > 0 {
 				line.Measures[column] = measure.Interval(values)
 			}
@@ -362,12 +376,15 @@ func (g Group) Table() string {
 	if g.Diagnostic {
 		b.WriteString("; a diagnostic, not to judge rankers by")
 	}
-	width := 18
+	width, columns := 18, Columns
 	for _, r := range g.Rankers {
+		if _, ok := r.Measures[rate]; ok && len(columns) == len(Columns) {
+			columns = append(slices.Clone(Columns), rate)
+		}
 		width = max(width, utf8.RuneCountInString(r.Ranker)+2)
 	}
 	fmt.Fprintf(&b, "\n%-*s", width, "ranker")
-	for _, c := range Columns {
+	for _, c := range columns {
 		fmt.Fprintf(&b, " %12s", c)
 	}
 	b.WriteByte('\n')
@@ -378,12 +395,8 @@ func (g Group) Table() string {
 			name += " *"
 		}
 		fmt.Fprintf(&b, "%-*s", width, name)
-		for _, c := range Columns {
-			text := "–"
-			if v, ok := r.Measures[c]; ok {
-				text = v.String()
-			}
-			fmt.Fprintf(&b, " %12s", text)
+		for _, c := range columns {
+			fmt.Fprintf(&b, " %12s", r.Cell(c))
 		}
 		b.WriteByte('\n')
 	}
