@@ -17,7 +17,7 @@ import (
 var reportTemplate string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"cell": cellText, "share": shareText, "p": tables.PText, "access": accessText, "short": func(digest string) string { return digest[:min(12, len(digest))] },
+	"share": shareText, "p": tables.PText, "access": accessText, "short": func(digest string) string { return digest[:min(12, len(digest))] },
 	"recall": func(g Group) template.HTML {
 		return g.chart("Targets found", "share of all targets", func(c Curve) []float64 { return c.Recall })
 	},
@@ -25,7 +25,6 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 		return g.chart("Loss rate, by the critic", "share of pages off topic", func(c Curve) []float64 { return c.Loss })
 	},
 	"signed": func(v float64) string { return fmt.Sprintf("%+.3f", v) },
-	"ends":   func(g Group) []string { return g.Ends() },
 }).Parse(reportTemplate))
 
 // WriteHTML writes the report as one self-contained page.
@@ -58,14 +57,6 @@ func (g Group) Best(variant, column string) bool {
 		other, ok := r.Measures[column]
 		return ok && !strings.HasPrefix(r.Ranker, "oracle") && other.Mean > mine.Mean
 	})
-}
-
-func cellText(r tables.RankerSummary, column string) string {
-	e, ok := r.Measures[column]
-	if !ok {
-		return "–"
-	}
-	return e.String()
 }
 
 func shareText(v *float64) string {
