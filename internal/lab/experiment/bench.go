@@ -200,13 +200,15 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 	results := make([]Result, len(jobs))
 	var left []int
 	for i, j := range jobs {
-		if known := b.known(j); known != nil {
-			results[i] = *known
-		} else {
-			left = append(left, i)
+		if b.Known != nil {
+			if known := b.Known(j); known != nil {
+				results[i] = *known
+				continue
+			}
 		}
+		left = append(left, i)
 	}
-	remaining := b.remaining(jobs, left)
+	uses := b.uses(jobs, left)
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
@@ -221,7 +223,11 @@ func (b *Bench) Run(ctx context.Context) ([]Result, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			remaining.made(jobs[i].Task)
+			for _, s := range b.Environments[jobs[i].Task].shares() {
+				if uses[s]--; uses[s] == 0 {
+					s.release()
+				}
+			}
 			if err != nil && running.Err() != nil {
 				return nil
 			}
@@ -269,14 +275,6 @@ func Whole(jobs []Job, results []Result) (_ []Job, _ []Result, failed []string) 
 	return wholeJobs, whole, failed
 }
 
-// known returns the result of a job that was run before, or nil.
-func (b *Bench) known(j Job) *Result {
-	if b.Known == nil {
-		return nil
-	}
-	return b.Known(j)
-}
-
 // timed runs a job and returns the CPU time that it took.
 func (b *Bench) timed(ctx context.Context, j *Job) (*Result, time.Duration, error) {
 	runtime.LockOSThread() // the CPU time is that of the thread
@@ -286,52 +284,29 @@ func (b *Bench) timed(ctx context.Context, j *Job) (*Result, time.Duration, erro
 	return r, threadTime() - begun, err
 }
 
-// remaining counts the crawls still to be run, so that what they share is dropped after the last one.
-type remaining struct {
-	environments map[*taskfile.Task]*Environment
-	tasks        map[*taskfile.Task]int
-	samples      map[sampleKey]int
-	parts        map[*part]int
-	webs         map[*Web]int
-}
+// shared is what crawls have in common. It is released after the last of them.
+type shared interface{ release() }
 
-// remaining counts the jobs left, and moves tasks that share guides next to each other, so that their guides are in memory
+// shares returns what the crawls of a task share, some of it with those of other tasks.
+func (g *Environment) shares() []shared { return []shared{g, g.part, g.web, g.sampleKey()} }
+
+// uses counts the crawls left by what they share, and moves tasks that share guides next to each other, so that their guides are in memory
 // as briefly as possible. A crawl does not depend on those before it.
-func (b *Bench) remaining(jobs []Job, left []int) *remaining {
-	r := &remaining{b.Environments, make(map[*taskfile.Task]int), make(map[sampleKey]int), make(map[*part]int), make(map[*Web]int)}
-	first := make(map[sampleKey]int)
+func (b *Bench) uses(jobs []Job, left []int) map[shared]int {
+	uses, first := make(map[shared]int), make(map[sampleKey]int)
 	for at, i := range left {
-		key := b.Environments[jobs[i].Task].sampleKey()
-		if _, ok := first[key]; !ok {
-			first[key] = at
+		g := b.Environments[jobs[i].Task]
+		for _, s := range g.shares() {
+			uses[s]++
 		}
-		r.tasks[jobs[i].Task]++
-		r.samples[key]++
-		r.parts[b.Environments[jobs[i].Task].part]++
-		r.webs[b.Environments[jobs[i].Task].web]++
+		if _, ok := first[g.sampleKey()]; !ok {
+			first[g.sampleKey()] = at
+		}
 	}
 	slices.SortStableFunc(left, func(x, y int) int {
 		return cmp.Compare(first[b.Environments[jobs[x].Task].sampleKey()], first[b.Environments[jobs[y].Task].sampleKey()])
 	})
-	return r
-}
-
-// made records a finished crawl.
-func (r *remaining) made(t *taskfile.Task) {
-	g := r.environments[t]
-	if r.tasks[t]--; r.tasks[t] == 0 {
-		g.rest()
-	}
-	if r.parts[g.part]--; r.parts[g.part] == 0 {
-		g.part.forgetTexts()
-	}
-	if r.webs[g.web]--; r.webs[g.web] == 0 {
-		g.web.extracted.forget()
-	}
-	key := g.sampleKey()
-	if r.samples[key]--; r.samples[key] == 0 {
-		key.forgetGuides()
-	}
+	return uses
 }
 
 // threadTime returns the user and system time of this thread so far.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
 
@@ -38,11 +37,10 @@ type Environment struct {
 	settings   linkfeature.Settings
 	made       sync.Map // *verdict by verdictKey
 
-	taught sync.Map // *transferredOnce by setting
-
-	under     sync.Map                 // environments under other critics: func() (*Ground, error) by name
-	elsewhere func() []string          // pages of other sites, sorted
-	alike     atomic.Pointer[likeness] // nil = not made
+	taught    resultCache[taughtBy, []byte]     // models of transferred
+	under     resultCache[string, *Environment] // under other critics
+	elsewhere func() []string                   // pages of other sites, sorted
+	alike     resultCache[struct{}, *likeness]
 }
 
 // newEnvironment prepares a task on its web. Pages are judged by the critic and the features of their links extracted, up to
@@ -153,12 +151,12 @@ func (g *Environment) extraction(v *verdict, s linkfeature.Settings) (*extractio
 	return g.web.extract(g.web.pages[v.rec.Url], v.rec.Judgement, s)
 }
 
-// rest drops the cached results of the pages for the crawls of this task; the next crawl computes them again. Guides are
-// kept: they belong to the web (forgetGuides).
-func (g *Environment) rest() {
+// release drops the cached results of the pages for the crawls of this task; the next crawl computes them again. Guides are
+// kept: they belong to the samples (sampleKey.release).
+func (g *Environment) release() {
 	g.made.Clear()
-	g.alike.Store(nil)
-	g.under.Clear()
+	g.alike.clear()
+	g.under.clear()
 }
 
 // settingsOf returns the settings by which the links of a crawl are extracted.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"forager/internal/frontier/storage"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
@@ -26,48 +27,37 @@ type extractionKey struct {
 // extractedBytes bounds the extractions of a web that are kept, bytes as estimated by size.
 const extractedBytes = 160 << 20
 
-// extractions is a cache of recent extractions in two generations: a new one begins when half of the bytes are used, and
-// replaces the older one. The zero value is empty and safe for concurrent use.
+// extractions is a cache of recent extractions, which is safe for concurrent use.
 type extractions struct {
-	mu         sync.Mutex
-	young, old map[extractionKey]*extraction
-	used       int // bytes of young
+	mu     sync.Mutex
+	recent *storage.LRU[extractionKey, *extraction] // nil = none
 }
 
 // get returns a cached extraction, or nil.
 func (e *extractions) get(key extractionKey) *extraction {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if x := e.young[key]; x != nil {
-		return x
+	if e.recent == nil {
+		return nil
 	}
-	x := e.old[key]
-	if x != nil {
-		e.keep(key, x)
-	}
+	x, _ := e.recent.Get(key)
 	return x
 }
 
 func (e *extractions) put(key extractionKey, x *extraction) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.keep(key, x)
-}
-
-// forget drops all of them.
-func (e *extractions) forget() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.young, e.old, e.used = nil, nil, 0
-}
-
-func (e *extractions) keep(key extractionKey, x *extraction) {
-	n := x.size()
-	if e.young == nil || e.used+n > extractedBytes/2 {
-		e.young, e.old, e.used = make(map[extractionKey]*extraction), e.young, 0
+	if e.recent == nil {
+		e.recent = storage.NewLRU[extractionKey, *extraction](extractedBytes)
 	}
-	e.young[key] = x
-	e.used += n
+	e.recent.Put(key, x, x.size())
+}
+
+// release drops the extractions of the web.
+func (w *Web) release() {
+	w.extracted.mu.Lock()
+	defer w.extracted.mu.Unlock()
+	w.extracted.recent = nil
 }
 
 // size estimates the memory of an extraction, bytes. Its terms are those of the web.

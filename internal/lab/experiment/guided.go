@@ -38,8 +38,8 @@ func (g *Environment) sampleKey() sampleKey {
 	return sampleKey{g.web, g.task.Critic, g.model, g.task.FocusClass, g.task.LabelsFromURL}
 }
 
-// forgetGuides drops the guides of tasks with these samples, under any critic.
-func (l sampleKey) forgetGuides() {
+// release drops the guides of tasks with these samples, under any critic.
+func (l sampleKey) release() {
 	l.web.taught.Range(func(key, _ any) bool {
 		of := key.(guideKey).sampleKey
 		if of.model = l.model; of == l {

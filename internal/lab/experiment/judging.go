@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -92,7 +91,7 @@ func (g *Environment) Under(ctx context.Context, name string) (*Environment, err
 	if name == "" {
 		return g, nil
 	}
-	made, _ := g.under.LoadOrStore(name, sync.OnceValues(func() (*Environment, error) {
+	return g.under.get(name, func() (*Environment, error) {
 		other, err := For(g, g.task)
 		if err == nil {
 			err = other.heed(ctx, name)
@@ -101,8 +100,7 @@ func (g *Environment) Under(ctx context.Context, name string) (*Environment, err
 			return nil, fmt.Errorf("critic %s: %w", name, err)
 		}
 		return other, nil
-	}))
-	return made.(func() (*Environment, error))()
+	})
 }
 
 // heed makes another critic that of an environment.
@@ -126,13 +124,13 @@ func (g *Environment) heed(ctx context.Context, name string) error {
 	case slices.Contains(critic.Methods, method):
 		set := *g.set
 		set.Method = method
-		made, _ := g.web.critics.LoadOrStore(learntCritic{g.task.Critic, method}, sync.OnceValues(func() (*critic.Model, error) {
+		model, err := g.web.critics.get(learntCritic{g.task.Critic, method}, func() (*critic.Model, error) {
 			return g.web.trainCritic(ctx, &set, g.dir)
-		}))
-		var err error
-		if g.model, err = made.(func() (*critic.Model, error))(); err != nil {
+		})
+		if err != nil {
 			return err
 		}
+		g.model = model
 		return g.judgeBy(g.model, version)
 	}
 	rates, err := labelcritic.Parse(name)

@@ -24,9 +24,7 @@ type part struct {
 	number map[string]uint32
 
 	linked func() (*graph, error)
-
-	mu    sync.Mutex
-	texts *texts // nil = not made
+	texts  resultCache[struct{}, *texts]
 }
 
 // part returns the part of the web that a task may fetch. A redirect belongs to it if it leads to a page that does.
@@ -111,28 +109,20 @@ func (p *part) link() (*graph, error) {
 
 // texts are the pages of a part as TF-IDF texts.
 type texts struct {
-	once   sync.Once
 	corpus *tfidf.Corpus
 	of     []tfidf.Text // by the numbers of the pages; nil = no page
-	err    error
 }
 
-// compared returns the texts of the part, which are kept until forgetTexts.
-func (p *part) compared() (*texts, error) {
-	p.mu.Lock()
-	if p.texts == nil {
-		p.texts = new(texts)
-	}
-	t := p.texts
-	p.mu.Unlock()
-	t.once.Do(func() { t.err = p.count(t) })
-	return t, t.err
-}
+// compared returns the texts of the part, which are kept until its crawls end.
+func (p *part) compared() (*texts, error) { return p.texts.get(struct{}{}, p.count) }
+
+// release drops the texts.
+func (p *part) release() { p.texts.clear() }
 
 // count counts the words of all pages.
-func (p *part) count(t *texts) error {
+func (p *part) count() (*texts, error) {
 	if p.web.compute != nil {
-		return errors.New("pages of webs that are computed are not stored")
+		return nil, errors.New("pages of webs that are computed are not stored")
 	}
 	urls, words := p.delivered(), pageguide.Default().Words
 	corpus, all, err := tfidf.Index(len(urls), func(i int, add func(word []byte, count uint32)) error {
@@ -143,18 +133,11 @@ func (p *part) count(t *texts) error {
 		return pageguide.Words(parsed, words, add)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t.corpus, t.of = corpus, make([]tfidf.Text, len(p.urls))
+	t := &texts{corpus, make([]tfidf.Text, len(p.urls))}
 	for i, u := range urls {
 		t.of[p.number[u]] = all[i]
 	}
-	return nil
-}
-
-// forgetTexts drops the texts.
-func (p *part) forgetTexts() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.texts = nil
+	return t, nil
 }

@@ -91,7 +91,7 @@ func (g *Environment) logistic(t testing.TB, task *taskfile.Task, set *taskfile.
 
 // heedAs replaces the classifier of the pages that are fetched from now on.
 func (g *Environment) heedAs(t testing.TB, by critic.Classifier) {
-	g.rest()
+	g.release()
 	if err := g.judgeBy(by, g.critic.Version); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,8 @@
 package experiment
 
 import (
-	"cmp"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,11 +25,11 @@ func TestGuidesAreForgotten(t *testing.T) {
 		}
 		bench.Variants = append(bench.Variants, v)
 	}
-	kept := func() (guides, verdicts int) {
-		g.web.taught.Range(func(any, any) bool { guides++; return true })
-		g.made.Range(func(any, any) bool { verdicts++; return true })
-		return guides, verdicts
+	size := func(m *sync.Map) (n int) {
+		m.Range(func(any, any) bool { n++; return true })
+		return n
 	}
+	kept := func() (guides, verdicts int) { return size(&g.web.taught), size(&g.made) }
 	var most int
 	bench.Done = func(Job, *Result, time.Duration, int, int) error {
 		guides, _ := kept()
@@ -40,7 +40,7 @@ func TestGuidesAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if guides, verdicts := kept(); most == 0 || guides != 0 || verdicts != 0 || g.alike.Load() != nil || g.part.texts != nil || g.web.extracted.young != nil {
+	if guides, verdicts := kept(); most == 0 || guides != 0 || verdicts != 0 || size(&g.alike.results) > 0 || size(&g.part.texts.results) > 0 || g.web.extracted.recent != nil {
 		t.Errorf("at most %d guides were kept; at the end there are %d, and %d verdicts, texts and features of links", most, guides, verdicts)
 	}
 	again, err := bench.Run(t.Context())
@@ -68,8 +68,7 @@ func TestExtractionsAreBounded(t *testing.T) {
 	}
 	var kept, bytes int
 	for i := range all {
-		if x := e.young[key(i)]; x != nil || e.old[key(i)] != nil {
-			x = cmp.Or(x, e.old[key(i)])
+		if x := e.get(key(i)); x != nil {
 			kept, bytes = kept+1, bytes+x.size()
 		}
 	}

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"forager/internal/page/tfidf"
@@ -22,13 +21,11 @@ type Similarity struct {
 
 // likeness compares pages in scope with the targets, as texts.
 type likeness struct {
-	once    sync.Once
 	texts   *texts
 	targets []tfidf.Vector
 	near    *tfidf.Neighbours // of the targets
 	// nearest are the bits of the largest cosine of each page to a target, plus 1; 0 = not computed.
 	nearest []atomic.Uint64
-	err     error
 }
 
 // Similarity measures a crawl by cosines; nil on computed webs.
@@ -36,9 +33,9 @@ func (g *Environment) Similarity(c *Crawl) (*Similarity, error) {
 	if g.web.compute != nil {
 		return nil, nil
 	}
-	l := g.likeness()
-	if l.err != nil {
-		return nil, l.err
+	l, err := g.alike.get(struct{}{}, g.compareAll)
+	if err != nil {
+		return nil, err
 	}
 	s := new(Similarity)
 	var texts []tfidf.Vector
@@ -73,25 +70,16 @@ func (l *likeness) nearestTo(page uint32, text tfidf.Vector) float64 {
 	return near
 }
 
-func (g *Environment) likeness() *likeness {
-	l := g.alike.Load()
-	if l == nil {
-		g.alike.CompareAndSwap(nil, new(likeness))
-		l = g.alike.Load()
-	}
-	l.once.Do(func() { l.err = g.compareAll(l) })
-	return l
-}
-
 // compareAll prepares comparisons with every target.
-func (g *Environment) compareAll(l *likeness) error {
-	var err error
-	if l.texts, err = g.compared(); err != nil {
-		return err
+func (g *Environment) compareAll() (*likeness, error) {
+	texts, err := g.compared()
+	if err != nil {
+		return nil, err
 	}
+	l := &likeness{texts: texts}
 	for _, u := range g.targetList {
 		l.targets = append(l.targets, l.texts.corpus.Weigh(l.texts.of[g.number[u]]))
 	}
 	l.near, l.nearest = tfidf.NewNeighbours(l.targets), make([]atomic.Uint64, len(g.urls))
-	return nil
+	return l, nil
 }

@@ -73,7 +73,11 @@ func TestSimilarityByHand(t *testing.T) {
 				nearest = max(nearest, cos[s.URL][v])
 				byTarget[v] += cos[s.URL][v]
 			}
-			l, page := g.likeness(), g.number[s.URL]
+			l, err := g.alike.get(struct{}{}, g.compareAll)
+			if err != nil {
+				t.Fatal(err)
+			}
+			page := g.number[s.URL]
 			if near := l.nearestTo(page, l.texts.corpus.Weigh(l.texts.of[page])); math.Abs(near-nearest) > 1e-9 {
 				t.Errorf("%s: %v from a target, by hand %v", s.URL, near, nearest)
 			}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"forager/internal/judging"
 	"forager/internal/rank/apprentice"
@@ -25,13 +24,6 @@ func (g *Environment) outOfScope() []string {
 	return urls
 }
 
-// transferredOnce is a model trained on other sites, for one setting.
-type transferredOnce struct {
-	once  sync.Once
-	model []byte
-	err   error
-}
-
 // transferred returns the model of all links between two pages out of scope, at most as many for each target as may train:
 // that of a crawl which fetched them all (protocol T). Pages on which the critic was trained have held-out judgements.
 func (g *Environment) transferred(ctx context.Context, l *schemas.Learning) ([]byte, error) {
@@ -39,17 +31,13 @@ func (g *Environment) transferred(ctx context.Context, l *schemas.Learning) ([]b
 	if err != nil {
 		return nil, err
 	}
-	held, _ := g.taught.LoadOrStore(taughtBy{settings, l.GetDMax(), l.GetMaxPairsPerTarget()}, new(transferredOnce))
-	t := held.(*transferredOnce)
-	t.once.Do(func() {
+	return g.taught.get(taughtBy{settings, l.GetDMax(), l.GetMaxPairsPerTarget()}, func() ([]byte, error) {
 		learner, err := g.train(ctx, settings, l)
 		if err != nil {
-			t.err = fmt.Errorf("learn elsewhere: %w", err)
-			return
+			return nil, fmt.Errorf("learn elsewhere: %w", err)
 		}
-		t.model = learner.Marshal()
+		return learner.Marshal(), nil
 	})
-	return t.model, t.err
 }
 
 // defaultPairs is the default number of leaps of a target that train.

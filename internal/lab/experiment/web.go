@@ -45,7 +45,7 @@ type Web struct {
 	extracted extractions
 	parts     sync.Map // of *part by PageSet
 	taught    sync.Map // of *taughtGuide by guideKey
-	critics   sync.Map // func() (*critic.Model, error) by learntCritic
+	critics   resultCache[learntCritic, *critic.Model]
 }
 
 // page is one response of a web.
