@@ -1,9 +1,10 @@
 package experiment
 
 import (
-	"container/heap"
 	"context"
 	"time"
+
+	"github.com/tidwall/btree"
 
 	"forager/schemas"
 )
@@ -23,7 +24,7 @@ type Network struct {
 
 // overlap runs a crawl with overlapping requests.
 func (c *crawling) overlap(ctx context.Context, n *Network) (*Crawl, error) {
-	w := wire{Network: n, began: c.now, free: make(map[string]time.Time)}
+	w := wire{Network: n, began: c.now, free: make(map[string]time.Time), events: btree.NewBTreeG(event.before)}
 	for {
 		requests, err := c.shard.Dispatch(c.now, 1024)
 		if err != nil {
@@ -32,11 +33,11 @@ func (c *crawling) overlap(ctx context.Context, n *Network) (*Crawl, error) {
 		for _, r := range requests {
 			w.send(c.now, r)
 		}
-		if len(w.events) == 0 {
+		e, ok := w.events.PopMin()
+		if !ok {
 			c.crawl.Took = c.now.Sub(w.began)
 			return c.finish()
 		}
-		e := heap.Pop(&w.events).(event)
 		c.now = e.at
 		if !e.done {
 			w.work(e)
@@ -54,7 +55,7 @@ type wire struct {
 	began   time.Time
 	free    map[string]time.Time // earliest time of the next request to a host
 	machine time.Time            // time at which the machine is idle
-	events  events
+	events  *btree.BTreeG[event]
 	sent    int
 }
 
@@ -81,7 +82,7 @@ func (w *wire) work(e event) {
 func (w *wire) push(e event) {
 	w.sent++
 	e.number = w.sent
-	heap.Push(&w.events, e)
+	w.events.Set(e)
 }
 
 // event: at that time the machine receives a response, or has processed it.
@@ -92,21 +93,6 @@ type event struct {
 	done    bool
 }
 
-// events is a heap.
-type events []event
-
-func (e events) Len() int      { return len(e) }
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e events) Less(i, j int) bool {
-	if !e[i].at.Equal(e[j].at) {
-		return e[i].at.Before(e[j].at)
-	}
-	return e[i].number < e[j].number
-}
-func (e *events) Push(x any) { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	old := *e
-	x := old[len(old)-1]
-	*e = old[:len(old)-1]
-	return x
+func (e event) before(o event) bool {
+	return e.at.Before(o.at) || e.at.Equal(o.at) && e.number < o.number
 }
