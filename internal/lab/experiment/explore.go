@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -35,22 +36,38 @@ func (g *Environment) Distances() (map[string]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	hops := make(map[string]int)
+	var targets []uint32
 	for _, t := range g.targetList {
-		hops[t] = 0
+		targets = append(targets, g.number[t])
 	}
-	for level, next := g.targetList, []string(nil); len(level) > 0; level, next = next, nil {
-		for _, u := range level {
-			for _, parent := range links.parents[g.number[u]] {
-				p := g.urls[parent]
-				if _, known := hops[p]; !known {
-					hops[p] = hops[u] + 1
-					next = append(next, p)
-				}
-			}
+	hops := make(map[string]int)
+	for n, d := range Hops(links.parents, targets) {
+		if d >= 0 {
+			hops[g.urls[n]] = d
 		}
 	}
 	return hops, nil
+}
+
+// Hops returns the length of the shortest path to each node of a graph, given by the nodes that each leads to, from any of some nodes; −1 =
+// there is none.
+func Hops(next [][]uint32, from []uint32) []int {
+	hops := make([]int, len(next))
+	for n := range hops {
+		hops[n] = -1
+	}
+	for _, n := range from {
+		hops[n] = 0
+	}
+	for queue := slices.Clone(from); len(queue) > 0; queue = queue[1:] {
+		for _, to := range next[queue[0]] {
+			if hops[to] < 0 {
+				hops[to] = hops[queue[0]] + 1
+				queue = append(queue, to)
+			}
+		}
+	}
+	return hops
 }
 
 // Samples returns the number of targets among the training pages of rankers, 0 if there are none.

@@ -261,7 +261,11 @@ func (s *session) authorities(k crawlKey) (map[string]int, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	distance := distances(out, s.seeds(k))
+	var seeds []uint32
+	for n := range min(s.seeds(k), len(pages)) {
+		seeds = append(seeds, uint32(n))
+	}
+	distance := experiment.Hops(out, seeds)
 	found := make(map[string]int)
 	for _, a := range ranking.Authorities[:min(topAuthorities, len(ranking.Authorities))] {
 		if d := distance[a.Page]; d >= 0 && a.Score > 0 {
@@ -277,28 +281,4 @@ func (s *session) seeds(k crawlKey) int {
 		return len(s.w.others(k.task, k.draw))
 	}
 	return len(k.task.Seeds[k.draw])
-}
-
-// distances are those of a breadth-first search from the first pages; −1 = cannot be reached.
-func distances(out [][]uint32, from int) []int {
-	d := make([]int, len(out))
-	for i := range d {
-		d[i] = -1
-	}
-	var queue []uint32
-	for n := range min(from, len(d)) {
-		d[n] = 0
-		queue = append(queue, uint32(n))
-	}
-	for len(queue) > 0 {
-		n := queue[0]
-		queue = queue[1:]
-		for _, to := range out[n] {
-			if d[to] < 0 {
-				d[to] = d[n] + 1
-				queue = append(queue, to)
-			}
-		}
-	}
-	return d
 }

@@ -237,7 +237,7 @@ func TestInformationGain(t *testing.T) {
 		var n [2][2]float64
 		for i := range all {
 			has := slices.ContainsFunc(all[i].features, func(f *schemas.Feature) bool { return f.Term == term && f.Offset == d })
-			n[bit(has)][bit(class(i))]++
+			n[map[bool]int{true: 1}[has]][map[bool]int{true: 1}[class(i)]]++
 		}
 		h := func(counts ...float64) (sum float64) {
 			for _, c := range counts {
@@ -291,7 +291,7 @@ func TestWordsAroundLinks(t *testing.T) {
 
 // TestDistancesAndOverlaps by hand.
 func TestDistancesAndOverlaps(t *testing.T) {
-	if have := distances([][]uint32{{2}, {2, 3}, {4}, {}, {3}, {0}}, 2); !slices.Equal(have, []int{0, 0, 1, 1, 2, -1}) {
+	if have := experiment.Hops([][]uint32{{2}, {2, 3}, {4}, {}, {3}, {0}}, []uint32{0, 1}); !slices.Equal(have, []int{0, 0, 1, 1, 2, -1}) {
 		t.Errorf("%v", have)
 	}
 	a, b := map[string]bool{"x": true, "y": true}, map[string]bool{"y": true, "z": true, "w": true}
