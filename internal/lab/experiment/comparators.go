@@ -50,21 +50,15 @@ func bandit(_ context.Context, r *Run, p preparation) error {
 	return nil
 }
 
-// fish queries the words with the largest weights for the task's focus, as sharks do.
-func fish(_ context.Context, g *Environment) (guide.Guide, error) {
-	q, err := sharksearch.NewQuery(g.model, []string{g.task.FocusClass})
-	if err != nil {
-		return nil, err
+// queried makes a guide of a query of the words with the largest weights for the task's focus.
+func queried[G guide.Guide](of func(*sharksearch.Query) G) training {
+	return func(_ context.Context, g *Environment) (guide.Guide, error) {
+		q, err := sharksearch.NewQuery(g.model, []string{g.task.FocusClass})
+		if err != nil {
+			return nil, err
+		}
+		return of(q), nil
 	}
-	return sharksearch.NewFish(q), nil
-}
-
-func sharks(_ context.Context, g *Environment) (guide.Guide, error) {
-	q, err := sharksearch.NewQuery(g.model, []string{g.task.FocusClass})
-	if err != nil {
-		return nil, err
-	}
-	return sharksearch.NewShark(q), nil
 }
 
 // worth is trained on the values of links in the samples.

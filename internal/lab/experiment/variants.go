@@ -11,6 +11,7 @@ import (
 
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
+	"forager/internal/lab/comparators/sharksearch"
 	"forager/internal/lab/oracle"
 	"forager/internal/lab/taskfile"
 	"forager/internal/rank/guide"
@@ -113,8 +114,8 @@ var variants = []variant{
 	{name: "memm-states", kept: true, samples: true, prepare: guidedBy(along(pageguide.Marginal, pageguide.ByStates))},
 	{name: "memm-marginal-words", kept: true, samples: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveWords))},
 	{name: "memm-marginal-rest", kept: true, samples: true, prepare: guidedBy(observing(pageguide.MEMM, pageguide.ObserveAll&^pageguide.ObserveWords))},
-	{name: "fish-search", kept: true, access: AccessExamples, prepare: guidedBy(fish)},
-	{name: "shark-search", kept: true, access: AccessExamples, prepare: guidedBy(sharks)},
+	{name: "fish-search", kept: true, access: AccessExamples, prepare: guidedBy(queried(sharksearch.NewFish))},
+	{name: "shark-search", kept: true, access: AccessExamples, prepare: guidedBy(queried(sharksearch.NewShark))},
 	{name: "rennie-mccallum", kept: true, samples: true, prepare: guidedBy(worth)},
 	{name: "oracle-labels", whole: informed, prepare: observed(oracle.Labels)},
 	{name: "oracle-hubs", kept: true, whole: informed, prepare: observed(oracle.Hubs)},
