@@ -1,10 +1,12 @@
 package intelligentcrawler
 
 import (
-	"iter"
 	"math"
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
+	"forager/internal/lab/comparators/linktext"
 	"forager/internal/page/text"
 	"forager/internal/rank/policy"
 	"forager/internal/web/weburl"
@@ -121,7 +123,7 @@ func (r *Ranker) learn(u string, j *schemas.Judgement) {
 	good := j.GetRaw() >= relevantFrom
 	r.relevant[u] = good
 	r.overall.add(good)
-	for token := range r.tokens(u) {
+	for _, token := range r.tokens(u) {
 		c := r.token[token]
 		c.add(good)
 		r.token[token] = c
@@ -249,7 +251,7 @@ func (r *Ranker) score(v string, p *prospect, content map[string]float64) float6
 	for _, u := range read {
 		sum += content[u] / float64(len(read))
 	}
-	for token := range r.tokens(v) {
+	for _, token := range r.tokens(v) {
 		if c := r.token[token]; c.all > 0 {
 			sum += ratio(c, average)
 		}
@@ -264,18 +266,33 @@ func (r *Ranker) score(v string, p *prospect, content map[string]float64) float6
 	return max(-mostInterest, min(mostInterest, sum))
 }
 
-// tokens yields the distinct tokens of a URL.
-func (r *Ranker) tokens(url string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if !r.urls {
-			return
-		}
-		all := text.Tokens(nil, url)
-		slices.Sort(all)
-		for _, token := range slices.Compact(all) {
-			if !yield(token) {
-				return
-			}
-		}
+// tokens returns the distinct tokens of a URL, sorted; none if URLs are no evidence.
+func (r *Ranker) tokens(url string) []string {
+	if !r.urls {
+		return nil
 	}
+	all := text.Tokens(nil, url)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// maxWords bounds the words of a page. Those with the smallest hashes are a fair sample.
+const maxWords = 4096
+
+// Words returns the distinct words of a page as hashes, ascending, those with the smallest hashes. The error is an inconsistent
+// page.
+func Words(p *schemas.Page) ([]uint32, error) {
+	page, err := linktext.Open(p, text.Settings{StopWords: true})
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[string]uint32)
+	page.Page(counts)
+	words := make([]uint32, 0, len(counts))
+	for w := range counts {
+		words = append(words, uint32(xxhash.Sum64String(w)))
+	}
+	slices.Sort(words)
+	words = slices.Compact(words)
+	return words[:min(len(words), maxWords)], nil
 }
