@@ -1,7 +1,6 @@
 package taskfile
 
 import (
-	"bytes"
 	"cmp"
 	"compress/gzip"
 	"encoding/json"
@@ -56,19 +55,7 @@ const (
 
 // UnmarshalJSON reads either form; check returns the error, with the task.
 func (p *PageSet) UnmarshalJSON(b []byte) error {
-	var word string
-	var object struct {
-		LabelSuffix string `json:"label_suffix"`
-	}
-	switch {
-	case json.Unmarshal(b, &word) != nil:
-		strictly(b, &object)
-		*p = PageSet{LabelSuffix: object.LabelSuffix}
-	case word == "all":
-		*p = PageSet{All: true}
-	default:
-		*p = PageSet{LabelSuffix: after(word, oldPages)}
-	}
+	*p = PageSet{All: string(b) == `"all"`, LabelSuffix: suffixIn(b, "label_suffix", oldPages)}
 	if !p.All && p.LabelSuffix == "" {
 		p.wrong = string(b)
 	}
@@ -82,13 +69,21 @@ func (p PageSet) check() error {
 	return fmt.Errorf(`pages is %s, want "all" or {"label_suffix": "..."}`, cmp.Or(p.wrong, "missing"))
 }
 
-// after returns s without a prefix, or "" if it has another one.
-func after(s, prefix string) string {
-	rest, _ := strings.CutPrefix(s, prefix)
-	if rest == s {
+// suffixIn returns the suffix of labels in a JSON value: that of an object with one field, or behind the words of an old sentence. It is
+// "" if the value has neither form.
+func suffixIn(b []byte, field, sentence string) string {
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		if rest, ok := strings.CutPrefix(text, sentence); ok {
+			return rest
+		}
 		return ""
 	}
-	return rest
+	var object map[string]string
+	if json.Unmarshal(b, &object) != nil || len(object) != 1 {
+		return ""
+	}
+	return object[field]
 }
 
 // NotCounted is a list of URLs, or {"label_without_suffix": S} for the pages whose label does not end in S.
@@ -104,17 +99,7 @@ func (n *NotCounted) UnmarshalJSON(b []byte) error {
 	if json.Unmarshal(b, &n.URLs) == nil {
 		return nil
 	}
-	n.URLs = nil
-	var sentence string
-	var object struct {
-		LabelWithoutSuffix string `json:"label_without_suffix"`
-	}
-	if json.Unmarshal(b, &sentence) == nil {
-		n.LabelWithoutSuffix = after(sentence, oldNotCounted)
-	} else {
-		strictly(b, &object)
-		n.LabelWithoutSuffix = object.LabelWithoutSuffix
-	}
+	n.URLs, n.LabelWithoutSuffix = nil, suffixIn(b, "label_without_suffix", oldNotCounted)
 	if n.LabelWithoutSuffix == "" {
 		n.wrong = string(b)
 	}
@@ -126,15 +111,6 @@ func (n *NotCounted) check() error {
 		return nil
 	}
 	return fmt.Errorf(`not_counted is %s, want a list of URLs or {"label_without_suffix": "..."}`, n.wrong)
-}
-
-// strictly reads a JSON object without unknown fields; any other value leaves to unchanged.
-func strictly[T any](b []byte, to *T) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if d.Decode(to) != nil {
-		*to = *new(T)
-	}
 }
 
 // Task is one crawl to be run with every ranker.
