@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"forager/internal/lab/experiment"
+	"forager/internal/lab/taskfile"
 	"forager/internal/rank/apprentice"
 	"forager/internal/rank/linkfeature"
 	"forager/internal/web/weburl"
@@ -256,7 +257,7 @@ func densities(all []instance) (tokens, text []float64) {
 	return tokens, text
 }
 
-// measured is the results of the evidence of a world, averaged over tasks and draws.
+// measured is the results of the evidence of a world, averaged over tasks.
 type measured struct {
 	instances int
 	// By folding and d_max; by d_max for words without offsets (folds by v).
@@ -297,9 +298,6 @@ func (r *around) add(all []instance) {
 	}
 }
 
-// evidenceDraws is the number of draws whose crawls are evidence.
-const evidenceDraws = 1
-
 // dMaxes are those compared.
 const dMaxes = Reach + 1
 
@@ -315,50 +313,18 @@ func (w *World) newMeasured() *measured {
 	return m
 }
 
+// measure measures the evidence of a soft-focus crawl of each task, from the seeds of the first draw.
 func (w *World) measure(ctx context.Context) (*measured, error) {
 	m := w.newMeasured()
 	m.byTask = make(map[string]*measured)
 	for _, t := range w.Tasks { // one task at a time: features are large
-		one, crawls := w.newMeasured(), 0
-		var keys []crawlKey
-		for _, d := range w.Draws[:min(evidenceDraws, len(w.Draws))] {
-			keys = append(keys, crawlKey{t, d, experiment.Baseline, kept})
-			if !w.Synthetic {
-				keys = append(keys, crawlKey{t, d, experiment.Baseline, topical})
-			}
-			if w.Leaves != nil {
-				keys = append(keys, crawlKey{t, d, experiment.Baseline, paperLeaves})
-			}
-		}
-		if err := w.crawls(ctx, keys); err != nil {
+		one, err := w.measureTask(ctx, t)
+		if err != nil {
 			return nil, err
 		}
-		for _, k := range keys {
-			var err error
-			all := evidence(w.made[k])
-			if len(all) == 0 {
-				continue
-			}
-			switch k.how {
-			case topical:
-				err = one.addFurther(all)
-			case paperLeaves:
-				one.paper.add(all)
-			default:
-				crawls++
-				err = one.add(all)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		w.forget(kept)
-		w.forget(topical)
-		w.forget(paperLeaves)
-		if crawls == 0 {
+		if one.instances == 0 {
 			continue
 		}
-		one.divide(float64(crawls))
 		m.byTask[t.Name] = one
 		m.instances, m.hosts = m.instances+one.instances, max(m.hosts, one.hosts)
 		of := one.numbers()
@@ -367,6 +333,44 @@ func (w *World) measure(ctx context.Context) (*measured, error) {
 		}
 	}
 	m.divide(float64(max(1, len(m.byTask))))
+	return m, nil
+}
+
+func (w *World) measureTask(ctx context.Context, t *taskfile.Task) (*measured, error) {
+	ways := []how{kept}
+	if !w.Synthetic {
+		ways = append(ways, topical)
+	}
+	if w.Leaves != nil {
+		ways = append(ways, paperLeaves)
+	}
+	var keys []crawlKey
+	for _, way := range ways {
+		keys = append(keys, crawlKey{t, w.Draws[0], experiment.Baseline, way})
+	}
+	if err := w.crawls(ctx, keys); err != nil {
+		return nil, err
+	}
+	m := w.newMeasured()
+	for _, k := range keys {
+		all := evidence(w.made[k])
+		delete(w.made, k)
+		if len(all) == 0 {
+			continue
+		}
+		var err error
+		switch k.how {
+		case topical:
+			err = m.addFurther(all)
+		case paperLeaves:
+			m.paper.add(all)
+		default:
+			err = m.add(all)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return m, nil
 }
 

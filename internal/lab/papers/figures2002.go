@@ -99,20 +99,16 @@ func (s *session) figure5() {
 
 // shareOf returns the share of a crawl's counted pages whose R is in a range.
 func shareOf(c *experiment.Crawl, in func(r float64) bool) float64 {
-	var has []float64
+	var has, n float64
 	for _, step := range c.Steps {
 		if step.Counted {
-			has = append(has, float64(bit(in(step.Raw))))
+			n++
+			if in(step.Raw) {
+				has++
+			}
 		}
 	}
-	return mean(has)
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return has / n
 }
 
 // targetShare returns the share of targets among the pages in scope, tasks averaged.
@@ -150,7 +146,7 @@ func (s *session) figure6(m *measured) {
 	}
 	p.Found = fmt.Sprintf("with folds by v accuracy goes from %s at 0 to %s at 5 and %s at %d, and is best at %d (%d instances); negative instances gain %+.3f there, positive ones %+.3f.",
 		num(by[0].average), num(by[5].average), num(by[Reach].average), Reach, best, m.instances, gainNegative, gainPositive)
-	perCrawl := m.instances / max(1, len(s.w.Tasks)*min(evidenceDraws, len(s.w.Draws)))
+	perCrawl := m.instances / len(s.w.Tasks)
 	switch {
 	case by[5].average <= by[0].average:
 		p.Why = fmt.Sprintf("A crawl's evidence is %d instances with %.0f features up to 5; the paper had that of 20,000 pages a topic. So few teach the words at 0, and words farther away add noise. "+
@@ -179,7 +175,7 @@ func (s *session) figure7(m *measured) {
 	}
 	p.Found = fmt.Sprintf("from d_max 0 to %d accuracy changes by %+.3f with words alone and by %+.3f with offsets; at 5 offsets are %+.3f ahead.", Reach, fall, rise, ahead)
 	p.Why = fmt.Sprintf("Offsets make %.0f features of %.0f words, to be learnt from %d instances a crawl: what they tell is paid for by what is too rare to learn.",
-		m.pairs, m.words, m.instances/max(1, len(s.w.Tasks)*min(evidenceDraws, len(s.w.Draws))))
+		m.pairs, m.words, m.instances/len(s.w.Tasks))
 	s.add("2002", "Fig. 7", p)
 }
 

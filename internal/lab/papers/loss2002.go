@@ -179,35 +179,30 @@ func (s *session) figure13() error {
 	var b, a, r, missB, missA []float64
 	optimistic, lower, nearer := make(map[string][]float64), make(map[string][]float64), make(map[string][]float64)
 	for _, t := range w.Tasks { // one task at a time: evidence is large
-		var keys []crawlKey
-		for _, d := range w.Draws[:min(evidenceDraws, len(w.Draws))] {
-			keys = append(keys, crawlKey{t, d, soft, kept})
-		}
-		if err := s.crawls(keys); err != nil {
+		k := crawlKey{t, w.Draws[0], soft, kept}
+		if err := s.crawls([]crawlKey{k}); err != nil {
 			return err
 		}
-		for _, k := range keys {
-			frontier, err := s.frontier(k)
-			if err != nil {
-				return err
-			}
-			before := len(b)
-			for _, x := range frontier {
-				bin := func(v float64) int { return min(bins-1, int(v*bins)) }
-				baseline[bin(x.baseline)]++
-				apprentices[bin(x.apprentice)]++
-				truth[bin(x.truth)]++
-				b, a, r = append(b, x.baseline), append(a, x.apprentice), append(r, x.truth)
-				missB, missA = append(missB, math.Abs(x.baseline-x.truth)), append(missA, math.Abs(x.apprentice-x.truth))
-			}
-			if len(frontier) > 0 {
-				here := func(x []float64) float64 { return mean(x[before:]) }
-				optimistic[t.Name] = append(optimistic[t.Name], here(b)-here(r))
-				lower[t.Name] = append(lower[t.Name], here(b)-here(a))
-				nearer[t.Name] = append(nearer[t.Name], here(missB)-here(missA))
-			}
+		frontier, err := s.frontier(k)
+		if err != nil {
+			return err
 		}
-		w.forget(kept)
+		delete(w.made, k)
+		before := len(b)
+		for _, x := range frontier {
+			bin := func(v float64) int { return min(bins-1, int(v*bins)) }
+			baseline[bin(x.baseline)]++
+			apprentices[bin(x.apprentice)]++
+			truth[bin(x.truth)]++
+			b, a, r = append(b, x.baseline), append(a, x.apprentice), append(r, x.truth)
+			missB, missA = append(missB, math.Abs(x.baseline-x.truth)), append(missA, math.Abs(x.apprentice-x.truth))
+		}
+		if len(frontier) > 0 {
+			here := func(x []float64) float64 { return mean(x[before:]) }
+			optimistic[t.Name] = []float64{here(b) - here(r)}
+			lower[t.Name] = []float64{here(b) - here(a)}
+			nearer[t.Name] = []float64{here(missB) - here(missA)}
+		}
 	}
 	if len(b) == 0 {
 		s.missing("2002", "Fig. 13", "its frontiers are empty after a quarter of the budget.")

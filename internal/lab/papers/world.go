@@ -200,11 +200,6 @@ func (w *World) every(how how, rankers ...string) []crawlKey {
 	return keys
 }
 
-// forget drops crawls of a kind, which may be large.
-func (w *World) forget(how how) {
-	maps.DeleteFunc(w.made, func(k crawlKey, _ *experiment.Crawl) bool { return k.how == how })
-}
-
 // byTask returns a number for each crawl of a ranker, by task, one for each draw.
 func (w *World) byTask(how how, ranker string, of func(k crawlKey, c *experiment.Crawl) float64) map[string][]float64 {
 	out := make(map[string][]float64)
