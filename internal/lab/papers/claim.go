@@ -1,7 +1,6 @@
 package papers
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 
@@ -122,16 +121,11 @@ func pText(p *float64) string {
 	return num(*p)
 }
 
-// verdicts writes the table of a figure's claims.
-func (f *Figure) verdicts(b *bytes.Buffer) {
-	if t := (Table{Columns: claimColumns, Rows: f.rows()}); len(t.Rows) > 0 {
-		b.WriteByte('\n')
-		t.write(b)
-	}
-}
+// verdicts returns the table of a figure's claims.
+func (f *Figure) verdicts() Table { return Table{Columns: claimColumns, Rows: f.rows()} }
 
 // summary lists the verdicts.
-func (r *Report) summary(b *bytes.Buffer) {
+func (r *Report) summary() Table {
 	t := Table{Columns: append([]string{"paper"}, claimColumns...)}
 	for i := range r.Figures {
 		f := &r.Figures[i]
@@ -139,9 +133,5 @@ func (r *Report) summary(b *bytes.Buffer) {
 			t.row(append([]string{f.Paper + ", " + f.Name}, row...)...)
 		}
 	}
-	if len(t.Rows) == 0 {
-		return
-	}
-	b.WriteString("\n## Verdicts\n\n")
-	t.write(b)
+	return t
 }

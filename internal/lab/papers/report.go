@@ -1,12 +1,12 @@
 package papers
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"io"
 	"math"
 	"strings"
+	"text/template"
 
 	"forager/internal/lab/tables"
 	"forager/internal/measure/chart"
@@ -57,7 +57,12 @@ type Table struct {
 
 func (t *Table) row(cells ...string) { t.Rows = append(t.Rows, cells) }
 
-func (t *Table) write(b *bytes.Buffer) {
+// markdown returns the table, "" if it has no rows.
+func (t Table) markdown() string {
+	if len(t.Rows) == 0 {
+		return ""
+	}
+	b := new(strings.Builder)
 	if t.Title != "" {
 		fmt.Fprintf(b, "%s\n\n", t.Title)
 	}
@@ -66,28 +71,25 @@ func (t *Table) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "| %s |\n", strings.Join(r, " | "))
 	}
 	b.WriteByte('\n')
+	return b.String()
 }
 
 // num formats a number with three places.
-func num(x float64) string {
-	if math.IsNaN(x) {
-		return "–"
-	}
-	if s := fmt.Sprintf("%.3f", x); s != "-0.000" {
-		return s
-	}
-	return "0.000"
-}
+func num(x float64) string { return format("%.3f", x) }
 
 // percent formats a share.
-func percent(x float64) string {
-	if math.IsNaN(x) {
+func percent(x float64) string { return format("%.0f %%", 100*x) }
+
+// format formats a number, NaN as a dash and what is rounded to 0 without a sign.
+func format(as string, x float64) string {
+	s := fmt.Sprintf(as, x)
+	switch {
+	case math.IsNaN(x):
 		return "–"
+	case s == "-"+fmt.Sprintf(as, 0.):
+		return s[1:]
 	}
-	if s := fmt.Sprintf("%.0f %%", 100*x); s != "-0 %" {
-		return s
-	}
-	return "0 %"
+	return s
 }
 
 var papersByYear = map[string]string{
@@ -102,87 +104,28 @@ var papersByYear = map[string]string{
 //go:embed head.md
 var head string
 
+//go:embed page.md.tmpl
+var pageTemplate string
+
 // WriteMarkdown writes the page; figure stores the SVG of a chart under its file name in folder, next to the page.
 func (r *Report) WriteMarkdown(to io.Writer, folder string, figure func(name, svg string) error) error {
-	b := new(bytes.Buffer)
-	b.WriteString(head)
-	r.summary(b)
-	year := ""
-	for _, f := range r.Figures {
-		if f.Paper != year {
-			year = f.Paper
-			fmt.Fprintf(b, "\n## %s\n", papersByYear[year])
-		}
-		fmt.Fprintf(b, "\n### %s, %s: %s\n\n**The paper:** %s\n", f.Paper, f.Name, f.Title, f.Says)
-		f.verdicts(b)
-		for i := range f.Parts {
-			if err := f.part(b, i, folder, figure); err != nil {
-				return err
-			}
-		}
-		for _, m := range f.Missing {
-			fmt.Fprintf(b, "\nNot shown: %s\n", m)
-		}
-	}
-	r.rankers(b)
-	b.WriteString("\n## Where the numbers come from\n\n")
-	for _, o := range r.Origins {
-		fmt.Fprintf(b, "- %s\n", o)
-	}
-	_, err := to.Write(b.Bytes())
-	return err
-}
-
-func (f *Figure) part(b *bytes.Buffer, i int, folder string, figure func(name, svg string) error) error {
-	p := &f.Parts[i]
-	mark := ""
-	if p.Synthetic {
-		mark = " (synthetic: proves code, no headline)"
-	}
-	fmt.Fprintf(b, "\n**%s%s:** %s", p.World, mark, p.Found)
-	if p.Why != "" && !f.agrees() {
-		fmt.Fprintf(b, " %s", p.Why)
-	}
-	b.WriteString("\n\n")
-	for k := range p.Tables {
-		p.Tables[k].write(b)
-	}
-	for k := range p.Charts {
-		name := fileName(f.Paper, f.Name, p.World, fmt.Sprint(k+1)) + ".svg"
-		if err := figure(name, string(p.Charts[k].SVG())); err != nil {
-			return err
-		}
-		fmt.Fprintf(b, "![%s](%s/%s)\n", p.Charts[k].Title, folder, name)
-	}
-	return nil
+	t := template.Must(template.New("page").Funcs(template.FuncMap{
+		"head": func() string { return head }, "paper": func(year string) string { return papersByYear[year] },
+		"summary": r.summary, "verdicts": (*Figure).verdicts, "agrees": (*Figure).agrees, "table": Table.markdown, "compared": tables.Compared,
+		"chart": func(f *Figure, p *Part, i int) (string, error) {
+			name := fileName(f.Paper, f.Name, p.World, fmt.Sprint(i+1)) + ".svg"
+			return folder + "/" + name, figure(name, string(p.Charts[i].SVG()))
+		},
+	}).Parse(pageTemplate))
+	return t.Execute(to, r)
 }
 
 // fileName joins words into a valid file name.
 func fileName(words ...string) string {
-	plain := func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '-'
-	}
+	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
 	var parts []string
 	for _, w := range words {
-		parts = append(parts, strings.FieldsFunc(strings.Map(plain, w), func(r rune) bool { return r == '-' })...)
+		parts = append(parts, strings.FieldsFunc(strings.ToLower(w), other)...)
 	}
 	return strings.Join(parts, "-")
-}
-
-// rankers writes the tables of all rankers.
-func (r *Report) rankers(b *bytes.Buffer) {
-	if len(r.Rankers) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n## All rankers\n\n%s\n", r.About)
-	for _, g := range r.Rankers {
-		fmt.Fprintf(b, "\n```\n%s```\n", g.Table())
-	}
-	fmt.Fprintf(b, "\n```\n%s```\n", tables.Compared(r.Compared))
 }
