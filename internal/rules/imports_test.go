@@ -32,7 +32,7 @@ var clients = map[string][]string{
 	"github.com/versity/versitygw":           {"forager/infra/local", "forager/internal/platform/objects/objectstest"},
 	"github.com/ebitengine/purego":           {"forager/infra/local"},
 	"github.com/parquet-go/parquet-go":       {"forager/internal/platform/archive", "forager/internal/lab/study"},
-	"golang.org/x/net/html":                  {"forager/internal/page/dom", "forager/internal/lab/baseline"},
+	"golang.org/x/net/html":                  {"forager/internal/page/dom", "forager/cmd/forager-lab/bench"},
 	"github.com/nlnwa/whatwg-url":            {"forager/internal/web/weburl"},
 	"github.com/blevesearch/snowballstem":    {"forager/internal/page/text"},
 	"github.com/danielgtaylor/huma/v2":       {"forager/internal/monitor/api"},

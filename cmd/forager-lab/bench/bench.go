@@ -23,7 +23,6 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/models"
 	"forager/internal/crawl/crawlfile"
-	"forager/internal/lab/baseline"
 	"forager/internal/measure/sizing"
 	"forager/internal/platform/freeport"
 	"forager/internal/stream"
@@ -66,20 +65,14 @@ full speed, and idle with one request under way. Memory is the largest resident 
 
 // Run is one crawl of the bench in bench.json.
 type Run struct {
-	Web            string  `json:"web"`
-	Ranker         string  `json:"ranker"`
-	Pages          uint64  `json:"pages"`
-	Requests       uint64  `json:"requests"`
-	Seconds        float64 `json:"seconds"`
-	PagesPerSecond float64 `json:"pages_per_second"`
-	// Latency of the loop, milliseconds: median and 95 % at full speed; median when idle.
-	LatencyMS     uint32 `json:"latency_ms"`
-	LatencyP95MS  uint32 `json:"latency_p95_ms"`
+	Web string `json:"web"`
+	// Latency and CPU time are those at full speed.
+	demo.Run
+	// IdleLatencyMS is the median of the loop's latency when idle, milliseconds.
 	IdleLatencyMS uint32 `json:"idle_latency_ms"`
-	// CPUMSPerPage by process, milliseconds a page delivered; Sum is that of all of them.
-	CPUMSPerPage map[string]float64 `json:"cpu_ms_per_page"`
-	Sum          float64            `json:"cpu_ms_per_page_sum"`
-	Floor        baseline.Figures   `json:"floor"`
+	// Sum of the CPU time of all processes.
+	Sum   float64      `json:"cpu_ms_per_page_sum"`
+	Floor FloorFigures `json:"floor"`
 	// Ratio is Sum to the floor with html.Parse.
 	Ratio float64 `json:"ratio_to_floor"`
 	// Crawled is what docs/sizing.md computes from, Stored the bytes that the crawl has added.
@@ -87,7 +80,6 @@ type Run struct {
 	Stored  map[string]int64 `json:"stored"`
 	// Crawls of one web follow one another, so later peaks include earlier ones.
 	MemoryPeaks
-	EndReason string `json:"end_reason"`
 }
 
 // Report is the result of a bench.
@@ -319,10 +311,7 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{
-		Web: crawl.name, Ranker: ranker, Pages: m.Pages, Requests: m.Requests, Seconds: m.Seconds, PagesPerSecond: m.PagesPerSecond,
-		LatencyMS: m.LatencyMS, LatencyP95MS: m.LatencyP95MS, CPUMSPerPage: m.CPUMSPerPage, EndReason: m.EndReason, MemoryPeaks: b.memoryPeaks(),
-	}
+	run := &Run{Web: crawl.name, Run: *m, MemoryPeaks: b.memoryPeaks()}
 	for _, x := range run.CPUMSPerPage {
 		run.Sum += x
 	}

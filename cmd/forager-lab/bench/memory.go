@@ -1,8 +1,6 @@
 package bench
 
-import (
-	"forager/cmd/forager/deploy"
-)
+import "forager/cmd/forager/deploy"
 
 // MemoryPeaks are the peak memory of processes and their limits.
 type MemoryPeaks struct {
