@@ -13,32 +13,36 @@ type Page struct {
 
 // Curve is the measures of a crawl after each page. The zero value is a crawl without pages.
 type Curve struct {
-	budget  int
-	targets int
-	// Sums over the first n pages: how many count, how many are targets, their R.
-	counted, found []int
-	relevance      []float64
+	budget, pages, targets int
+	// after has the sums over the first n pages of the budget, from 0 on.
+	after []sums
+}
+
+// sums of pages: how many count, how many are targets, their R.
+type sums struct {
+	counted, found int
+	relevance      float64
 }
 
 // NewCurve measures the pages of a crawl in the order of their delivery. Budget is the number of pages that the
 // crawl was allowed, at least 1; pages beyond it are ignored. Targets is the number of targets that exist, except
-// ignored pages.
+// ignored pages. Pages of the budget that the crawl did not deliver count and have R = 0.
 func NewCurve(pages []Page, budget, targets int) *Curve {
-	pages = pages[:min(len(pages), budget)]
-	c := &Curve{
-		budget: budget, targets: targets,
-		counted: make([]int, len(pages)+1), found: make([]int, len(pages)+1), relevance: make([]float64, len(pages)+1),
-	}
-	for i, p := range pages {
-		c.counted[i+1], c.found[i+1], c.relevance[i+1] = c.counted[i], c.found[i], c.relevance[i]
-		if p.Ignored {
-			continue
+	c := &Curve{budget: budget, pages: min(len(pages), budget), targets: targets, after: make([]sums, budget+1)}
+	for n := range budget {
+		var p Page
+		if n < len(pages) {
+			p = pages[n]
 		}
-		c.counted[i+1]++
-		c.relevance[i+1] += p.Relevance
-		if p.Target {
-			c.found[i+1]++
+		s := c.after[n]
+		if !p.Ignored {
+			s.counted++
+			s.relevance += p.Relevance
+			if p.Target {
+				s.found++
+			}
 		}
+		c.after[n+1] = s
 	}
 	return c
 }
@@ -47,61 +51,35 @@ func NewCurve(pages []Page, budget, targets int) *Curve {
 func (c *Curve) Budget() int { return c.budget }
 
 // Pages returns the number of pages delivered within the budget.
-func (c *Curve) Pages() int { return max(0, len(c.counted)-1) }
+func (c *Curve) Pages() int { return c.pages }
 
-// at returns the sums over the first n pages of the budget, 0 ≤ n; pages that the crawl did not
-// deliver count and have R = 0.
-func (c *Curve) at(n int) (counted, found int, relevance float64) {
-	n = min(n, c.budget)
-	if last := c.Pages(); n > last {
-		if last > 0 {
-			counted, found, relevance = c.counted[last], c.found[last], c.relevance[last]
-		}
-		return counted + n - last, found, relevance
+// at returns the sums over the first n pages of the budget, 0 ≤ n.
+func (c *Curve) at(n int) sums {
+	if c.budget == 0 {
+		return sums{}
 	}
-	if n == 0 {
-		return 0, 0, 0
-	}
-	return c.counted[n], c.found[n], c.relevance[n]
+	return c.after[min(n, c.budget)]
 }
 
 // Counted returns the number of the first n pages that count.
-func (c *Curve) Counted(n int) int {
-	counted, _, _ := c.at(n)
-	return counted
-}
+func (c *Curve) Counted(n int) int { return c.at(n).counted }
 
 // Rate returns the harvest rate by the critic after n pages, (1/n) Σ R(v_i), in [0,1]; 0 where
 // no page counts.
-func (c *Curve) Rate(n int) float64 {
-	counted, _, relevance := c.at(n)
-	return ratio(relevance, counted)
-}
+func (c *Curve) Rate(n int) float64 { return ratio(c.at(n).relevance, c.at(n).counted) }
 
 // LabelRate returns the harvest rate by label after n pages: the share of targets, in [0,1].
-func (c *Curve) LabelRate(n int) float64 {
-	counted, found, _ := c.at(n)
-	return ratio(float64(found), counted)
-}
+func (c *Curve) LabelRate(n int) float64 { return ratio(float64(c.at(n).found), c.at(n).counted) }
 
 // Loss returns the loss after n pages, Σ (1 − R(v_i)), in pages (2002 §3.5: the number of pages
 // fetched that had to be thrown away).
-func (c *Curve) Loss(n int) float64 {
-	counted, _, relevance := c.at(n)
-	return float64(counted) - relevance
-}
+func (c *Curve) Loss(n int) float64 { return float64(c.at(n).counted) - c.at(n).relevance }
 
 // LossRate returns Loss(n)/n over the pages that count, in [0,1].
-func (c *Curve) LossRate(n int) float64 {
-	counted, _, _ := c.at(n)
-	return ratio(c.Loss(n), counted)
-}
+func (c *Curve) LossRate(n int) float64 { return ratio(c.Loss(n), c.at(n).counted) }
 
 // Found returns the number of targets among the first n pages.
-func (c *Curve) Found(n int) int {
-	_, found, _ := c.at(n)
-	return found
-}
+func (c *Curve) Found(n int) int { return c.at(n).found }
 
 // Recall returns the share of all targets found within n pages, in [0,1]; 0 if there are none.
 func (c *Curve) Recall(n int) float64 { return ratio(float64(c.Found(n)), c.targets) }
