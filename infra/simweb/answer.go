@@ -68,7 +68,7 @@ func (w *Web) location(s *spot) string {
 		if s.hops == 1 {
 			return w.url(id)
 		}
-		return string(w.appendAlias(nil, map[kind]string{isAlias: "go", isFar: "far"}[s.kind], s.hops-1, id))
+		return string(w.appendAlias(nil, redirectWords[s.kind], s.hops-1, id))
 	case isLoop:
 		return string(w.appendAlias(nil, "loop", (s.hops+1)%circle, id))
 	}

@@ -28,16 +28,9 @@
 // Words that tell the topic of a link's target are in the DOM leaves around it; Config.Cues
 // selects the offsets.
 //
-// # Hazards
-//
-// Config.Hazards enables them, each with its share of hosts, pages or links (hazard.go,
-// answer.go). Truth has the outcome that a correct crawler must reach for every URL (truth.go).
-//
 // # Use
 //
 // simweb tests code; it is no evidence about real webs, as its regularities are chosen. The kinds
-// of Cues show whether a ranker's gain comes from the words around links. Package likeness
-// measures it with the same code as frozen webs and keeps each figure within a factor of two of
-// their range. Seeds from FirstJudge on are reserved for measurements of rankers
-// (docs/decisions/0530).
+// of Cues show whether a ranker's gain comes from the words around links. README.md describes
+// hazards, truths and the figures of likeness.
 package simweb

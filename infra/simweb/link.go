@@ -39,16 +39,10 @@ func (w *Web) appendLink(b []byte, l *link) []byte {
 		b = append(w.appendOrigin(b, l.page.host), "gone/"...)
 		b = strconv.AppendUint(b, w.hash(l.page.id+uint64(l.n)<<48, ofDeadLink), base)
 		return append(b, ".html"...)
-	case isAlias:
-		return w.appendAlias(b, "go", l.n, l.page.id)
-	case isFar:
-		return w.appendAlias(b, "far", l.n, l.page.id)
-	case isLoop:
-		return w.appendAlias(b, "loop", l.n, l.page.id)
-	case isNowhere:
-		return w.appendAlias(b, "void", l.n, l.page.id)
+	case isPage:
+		return w.appendURL(b, &l.page)
 	}
-	return w.appendURL(b, &l.page)
+	return w.appendAlias(b, redirectWords[l.kind], l.n, l.page.id)
 }
 
 // anywhere draws a page of the web: often the home page of its host, often one of few.

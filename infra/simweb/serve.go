@@ -191,10 +191,8 @@ type told struct {
 	order []string
 }
 
-const (
-	// mostTold is the number of remembered keys.
-	mostTold = 4096
-)
+// mostTold is the number of remembered keys.
+const mostTold = 4096
 
 // first reports whether a request for the key is to be refused: because it is the first, or too early.
 func (t *told) first(key string, wait time.Duration) bool {

@@ -1,6 +1,7 @@
 package simweb
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -93,8 +94,8 @@ func (w *addresses) aliasHost(hops int, id uint64) host {
 	return w.hostOf(id)
 }
 
-// aliasWords are the first segments of redirects.
-var aliasWords = map[string]kind{"go": isAlias, "far": isFar, "loop": isLoop, "void": isNowhere}
+// redirectWords are the first segments of redirects, by kind.
+var redirectWords = [...]string{isAlias: "go", isFar: "far", isLoop: "loop", isNowhere: "void"}
 
 // locate parses a canonical URL; ok is false if there is no such host.
 func (w *addresses) locate(url string) (s spot, ok bool) {
@@ -107,15 +108,16 @@ func (w *addresses) locate(url string) (s spot, ok bool) {
 		return s, false
 	}
 	s.path, s.kind = path, isMissing
-	first, last, deep := strings.Cut(path, "/")
+	first, last, _ := strings.Cut(path, "/")
+	redirect := kind(slices.Index(redirectWords[:], first))
 	switch {
 	case path == "robots.txt":
 		s.kind = isRobots
 	case path == "robots-moved.txt" && w.robotsOf(s.host) == robotsMoved:
 		s.kind = isMovedRobots
 	case w.trapAt(&s):
-	case deep && aliasWords[first] != 0:
-		w.locateAlias(&s, aliasWords[first], last)
+	case redirect >= isAlias:
+		w.locateAlias(&s, redirect, last)
 	default:
 		w.locatePage(&s, url)
 	}
