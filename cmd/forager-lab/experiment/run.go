@@ -16,6 +16,14 @@ import (
 	"forager/internal/platform/progress"
 )
 
+// Command is the commands below "forager-lab experiment".
+type Command struct {
+	Run    experimentRun    `cmd:"" help:"Make the runs of a plan file, going on where they were stopped, and report on them."`
+	Bench  experimentBench  `cmd:"" default:"withargs" help:"Compare rankers on the tasks of files, also rankers of your own over HTTP, and print tables."`
+	Papers experimentPapers `cmd:"" help:"Repeat the measurements of the papers, and write their results next to those of this program."`
+	Report experimentReport `cmd:"" help:"Print the report of a study, or write it as a page."`
+}
+
 type experimentRun struct {
 	Plan string `arg:"" help:"Plan file (YAML)." type:"existingfile"`
 	Out  string `short:"o" required:"" help:"Folder of the results; what it holds of this plan is not run again." type:"path"`
@@ -161,15 +169,10 @@ func (c *webCache) run(s *cli.Session, plan *study.Plan, out string) (err error)
 	if err := s.Print(rep, rep.Print); err != nil {
 		return err
 	}
-	return failedRuns(len(rep.Failed))
-}
-
-// failedRuns is the error of an experiment with failed runs.
-func failedRuns(n int) error {
-	if n == 0 {
-		return nil
+	if n := len(rep.Failed); n > 0 {
+		return fmt.Errorf("%d runs failed; the same command makes them again, and what is printed is of the other tasks", n)
 	}
-	return fmt.Errorf("%d runs failed; the same command makes them again, and what is printed is of the other tasks", n)
+	return nil
 }
 
 // studyProgress shows the progress of a study.
