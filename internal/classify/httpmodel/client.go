@@ -2,9 +2,7 @@ package httpmodel
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"forager/internal/classify/critic"
@@ -15,15 +13,15 @@ import (
 // Client is a critic.Classifier that calls the service of a predicate. It is safe for concurrent use.
 type Client struct {
 	*Predicate
-	service poster
-	queue   queue[*pageSent, []float64]
+	queue queue[*pageSent, []float64]
 }
 
 // Client returns a client of the service. It makes no request by itself.
 func (p *Predicate) Client(o Options) *Client {
-	c := &Client{Predicate: p, service: newPoster(p.settings.address(), o)}
-	c.queue = newQueue(p.name, p.settings.address(), o, c.send)
-	return c
+	s := p.settings
+	write := func(pages []*pageSent) any { return &message{Version: 1, Topics: p.topics(), Pages: pages} }
+	read := func(body []byte, pages []*pageSent) ([][]float64, []string, error) { return p.read(body, len(pages)) }
+	return &Client{p, newQueue(p.name, s.Service, s.Batch, o, exchange(s.Service, o, write, read))}
 }
 
 // Pruned returns nil: every topic of the settings is a class.
@@ -60,13 +58,11 @@ func predict(ctx context.Context, ask func(context.Context, []float64, *schemas.
 // Ask sets the posteriors of a page, in the order of Classes, each in [0,1], with sum 1. It waits for twice the
 // timeout at most. The error is a *Failure, the end of ctx, or that of an inconsistent page.
 func (c *Client) Ask(ctx context.Context, posteriors []float64, p *schemas.Page) error {
-	sent, err := c.page(p)
+	sent, err := c.settings.fieldsOf(p)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 2*c.settings.Timeout, &Failure{Timeout, "too many pages wait"})
-	defer cancel()
-	got, err := c.queue.ask(ctx, sent)
+	got, err := c.queue.askSoon(ctx, sent)
 	copy(posteriors, got)
 	return err
 }
@@ -77,7 +73,7 @@ const firstPause = 100 * time.Millisecond
 // Wait is Ask for a caller without a fallback: it waits for a service that is slow, and repeats the request while
 // one fails, until the page has waited for the settings' patience or the service has failed for as long.
 func (c *Client) Wait(ctx context.Context, posteriors []float64, p *schemas.Page) error {
-	sent, err := c.page(p)
+	sent, err := c.settings.fieldsOf(p)
 	if err != nil {
 		return err
 	}
@@ -103,20 +99,4 @@ func (c *Client) Wait(ctx context.Context, posteriors []float64, p *schemas.Page
 // impatient reports whether a page waits no longer.
 func (c *Client) impatient(begun time.Time) bool {
 	return time.Since(begun) >= c.settings.Patience || c.queue.failingFor() >= c.settings.Patience
-}
-
-// send requests a batch of pages. The error is a *Failure of the whole request.
-func (c *Client) send(pages []*pageSent) (posteriors [][]float64, refused []string, err error) {
-	body, err := json.Marshal(&message{Version: 1, Topics: c.topics(), Pages: pages})
-	if err != nil {
-		return nil, nil, &Failure{Rubbish, fmt.Sprintf("write the request: %v", err)}
-	}
-	b, failure := c.service.post(body)
-	if failure != nil {
-		return nil, nil, failure
-	}
-	if posteriors, refused, err = c.read(b, len(pages)); err != nil {
-		return nil, nil, &Failure{Rubbish, err.Error()}
-	}
-	return posteriors, refused, nil
 }

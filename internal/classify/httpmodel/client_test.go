@@ -99,7 +99,7 @@ func TestWhatIsSent(t *testing.T) {
 		"send: [url]":                  `{"url":"http://h/x"}`,
 	} {
 		p := predicate(t, "url: http://h/\ntopics: [A]\n"+source, "")
-		sent, err := p.page(page)
+		sent, err := p.settings.fieldsOf(page)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -440,13 +440,13 @@ func TestAnswersThatAreNone(t *testing.T) {
 
 // TestAPanicOverAnAnswer fails the page that causes it, and no others of the same request.
 func TestAPanicOverAnAnswer(t *testing.T) {
-	q := newQueue("p", address{}, Options{Log: slog.New(slog.DiscardHandler)}, func(pages []string) ([]int, []string, error) {
+	q := newQueue("p", Service{}, 0, Options{Log: slog.New(slog.DiscardHandler)}, func(pages []string) ([]int, []string, error) {
 		if slices.Contains(pages, "bad") {
 			panic("an answer without pages")
 		}
 		return make([]int, len(pages)), make([]string, len(pages)), nil
 	})
-	q.batch, q.concurrent, q.breaker.failures = 4, 1, 100
+	q.batch, q.concurrent, q.breaker.Failures = 4, 1, 100
 	var group sync.WaitGroup
 	for _, page := range []string{"good", "bad", "better", "best"} {
 		group.Go(func() {

@@ -2,9 +2,7 @@ package httpmodel
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 
 	"forager/internal/rank/guide"
 	"forager/schemas"
@@ -13,15 +11,14 @@ import (
 // LinkClient calls the service of a predicate on links. It is safe for concurrent use.
 type LinkClient struct {
 	*LinkPredicate
-	service poster
-	queue   queue[*linksSent, *schemas.Guidance]
+	queue queue[*linksSent, *schemas.Guidance]
 }
 
 // Client returns a client of the service. It makes no request by itself.
 func (p *LinkPredicate) Client(o Options) *LinkClient {
-	c := &LinkClient{LinkPredicate: p, service: newPoster(p.settings.address(), o)}
-	c.queue = newQueue(p.name, p.settings.address(), o, c.send)
-	return c
+	s := p.settings
+	write := func(pages []*linksSent) any { return &linksMessage{Version: 1, Pages: pages} }
+	return &LinkClient{p, newQueue(p.name, s.Service, s.Batch, o, exchange(s.Service, o, write, readLinks))}
 }
 
 // Asks reports that guidance requires a request.
@@ -34,9 +31,7 @@ func (c *LinkClient) Guide(ctx context.Context, v *guide.View) (*schemas.Guidanc
 	if err != nil || len(sent.Links) == 0 {
 		return new(schemas.Guidance), err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, 2*c.settings.Timeout, &Failure{Timeout, "too many pages wait"})
-	defer cancel()
-	return c.queue.ask(ctx, sent)
+	return c.queue.askSoon(ctx, sent)
 }
 
 // linksMessage is a request about links.
@@ -74,8 +69,8 @@ type linkSent struct {
 
 // page returns the part of a page and its links that is sent.
 func (c *LinkClient) page(v *guide.View) (*linksSent, error) {
-	sends := func(field string) bool { return slices.Contains(c.settings.Send, field) }
-	page, err := fieldsOf(v.Page, c.settings.Send, c.settings.TextBytes)
+	sends := c.settings.sends
+	page, err := c.settings.fieldsOf(v.Page)
 	if err != nil {
 		return nil, err
 	}
@@ -127,44 +122,22 @@ func anchorOf(p *schemas.Page, ends []int, l *schemas.Link, limit int) (string, 
 	}, limit)
 }
 
-// send requests a batch of pages. The error is a *Failure of the whole request.
-func (c *LinkClient) send(pages []*linksSent) ([]*schemas.Guidance, []string, error) {
-	body, err := json.Marshal(&linksMessage{Version: 1, Pages: pages})
-	if err != nil {
-		return nil, nil, &Failure{Rubbish, fmt.Sprintf("write the request: %v", err)}
-	}
-	b, failure := c.service.post(body)
-	if failure != nil {
-		return nil, nil, failure
-	}
-	guidance, refused, err := readLinks(b, pages)
-	if err != nil {
-		return nil, nil, &Failure{Rubbish, err.Error()}
-	}
-	return guidance, refused, nil
-}
-
-// linksAnswer is a response about links; a score that is null is different from one that is 0.
+// linksAnswer is the response about the links of a page; a score that is null is different from one that is 0.
 type linksAnswer struct {
-	Pages []struct {
-		Scores []*float64 `json:"scores"`
-		States []string   `json:"states"`
-		Error  string     `json:"error"`
-	} `json:"pages"`
+	Scores []*float64 `json:"scores"`
+	States []string   `json:"states"`
+	Error  string     `json:"error"`
 }
 
 // readLinks decodes a response: for each page its guidance, or the reason why there is none. The error is that of
 // an invalid response.
 func readLinks(body []byte, pages []*linksSent) (all []*schemas.Guidance, refused []string, err error) {
-	var a linksAnswer
-	if err := json.Unmarshal(body, &a); err != nil {
-		return nil, nil, fmt.Errorf("the answer is not the JSON it should be: %w", err)
-	}
-	if len(a.Pages) != len(pages) {
-		return nil, nil, fmt.Errorf("the answer is on %d pages, asked was about %d", len(a.Pages), len(pages))
+	answers, err := decodePages[linksAnswer](body, len(pages))
+	if err != nil {
+		return nil, nil, err
 	}
 	refused = make([]string, len(pages))
-	for i, page := range a.Pages {
+	for i, page := range answers {
 		g := new(schemas.Guidance)
 		switch {
 		case page.Error != "" && page.Scores != nil:

@@ -1,9 +1,7 @@
 package httpmodel
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 
 	"forager/internal/page/text"
 	"forager/schemas"
@@ -25,32 +23,26 @@ type pageSent struct {
 	Text        string `json:"text,omitempty"`
 }
 
-// page returns the part of a page that is sent.
-func (p *Predicate) page(from *schemas.Page) (*pageSent, error) {
-	return fieldsOf(from, p.settings.Send, p.settings.TextBytes)
-}
-
-// fieldsOf returns the fields of a page that send lists, its text cut at textBytes.
-func fieldsOf(from *schemas.Page, send []string, textBytes int) (*pageSent, error) {
-	sends := func(field string) bool { return slices.Contains(send, field) }
+// fieldsOf returns what is sent of a page.
+func (set *Sent) fieldsOf(from *schemas.Page) (*pageSent, error) {
 	s := new(pageSent)
-	if sends("url") {
+	if set.sends("url") {
 		s.URL = from.GetUrl()
 	}
-	if sends("title") {
+	if set.sends("title") {
 		s.Title = from.GetTitle()
 	}
-	if sends("description") {
+	if set.sends("description") {
 		s.Description = from.GetDescription()
 	}
-	if sends("language") {
+	if set.sends("language") {
 		s.Language = from.GetLanguage()
 	}
-	if !sends("text") {
+	if !set.sends("text") {
 		return s, nil
 	}
 	var err error
-	s.Text, err = textOf(from, textBytes)
+	s.Text, err = textOf(from, set.TextBytes)
 	return s, err
 }
 
@@ -83,12 +75,10 @@ func textOf(p *schemas.Page, limit int) (string, error) {
 	return string(b), nil
 }
 
-// answer is a response.
+// answer is the response about a page.
 type answer struct {
-	Pages []struct {
-		Probabilities map[string]float64 `json:"probabilities"`
-		Error         string             `json:"error"`
-	} `json:"pages"`
+	Probabilities map[string]float64 `json:"probabilities"`
+	Error         string             `json:"error"`
 }
 
 // most is the excess over 1 that a sum of probabilities may have.
@@ -97,15 +87,12 @@ const most = 1e-6
 // read decodes a response about a number of pages: for each, the probabilities of the classes, or the reason why
 // there are none. The error is that of an invalid response.
 func (p *Predicate) read(body []byte, pages int) (posteriors [][]float64, refused []string, err error) {
-	var a answer
-	if err := json.Unmarshal(body, &a); err != nil {
-		return nil, nil, fmt.Errorf("the answer is not the JSON it should be: %w", err)
-	}
-	if len(a.Pages) != pages {
-		return nil, nil, fmt.Errorf("the answer is on %d pages, asked was about %d", len(a.Pages), pages)
+	answers, err := decodePages[answer](body, pages)
+	if err != nil {
+		return nil, nil, err
 	}
 	refused = make([]string, pages)
-	for i, page := range a.Pages {
+	for i, page := range answers {
 		posteriors = append(posteriors, make([]float64, len(p.classes)))
 		switch {
 		case page.Error != "" && page.Probabilities != nil:

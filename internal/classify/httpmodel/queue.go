@@ -1,6 +1,7 @@
 package httpmodel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 // goroutine of its own: adding a page and the end of a request send the next one.
 type queue[Q, A any] struct {
 	batch, concurrent int
+	timeout           time.Duration // of a request
 	send              func([]Q) (answers []A, refused []string, err error)
 
 	mu      sync.Mutex
@@ -30,6 +32,22 @@ type ask[Q, A any] struct {
 	done   chan struct{} // closed when the rest is set
 	answer A
 	err    error
+}
+
+// newQueue returns the queue of the service with a name.
+func newQueue[Q, A any](name string, s Service, batch int, o Options, send func([]Q) ([]A, []string, error)) queue[Q, A] {
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return queue[Q, A]{
+		batch: batch, concurrent: s.Concurrent, timeout: s.Timeout, send: send,
+		breaker: breaker{Breaker: s.Breaker, log: log.With("predicate", name)},
+	}
+}
+
+// askSoon is ask that waits for twice the timeout at most.
+func (q *queue[Q, A]) askSoon(ctx context.Context, page Q) (A, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*q.timeout, &Failure{Timeout, "too many pages wait"})
+	defer cancel()
+	return q.ask(ctx, page)
 }
 
 // ask returns the result for one page, after one request or, where one with others failed for a reason that may be
@@ -145,9 +163,8 @@ func (q *queue[Q, A]) failingFor() time.Duration {
 
 // breaker suspends requests to a service that has failed often. The queue's lock guards it.
 type breaker struct {
-	failures int
-	pause    time.Duration
-	log      *slog.Logger
+	Breaker
+	log *slog.Logger
 
 	row   int       // failures in a row
 	since time.Time // of the first of them
@@ -176,11 +193,11 @@ func (b *breaker) note(err error, now time.Time) {
 	if b.row == 0 {
 		b.since = now
 	}
-	if b.row++; b.row < b.failures {
+	if b.row++; b.row < b.Failures {
 		return
 	}
 	if !b.trying {
-		b.log.Warn("the predicate failed too often and is left alone for a while", "failures", b.row, "pause", b.pause.String(), "error", err)
+		b.log.Warn("the predicate failed too often and is left alone for a while", "failures", b.row, "pause", b.Pause.String(), "error", err)
 	}
-	b.until, b.trying = now.Add(b.pause), true
+	b.until, b.trying = now.Add(b.Pause), true
 }

@@ -2,14 +2,16 @@ package httpmodel
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"forager/internal/platform/strictyaml"
@@ -56,36 +58,81 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// address is the address of a service and the limits of requests: what the settings of every kind share.
-type address struct {
-	url                          string
-	textBytes, batch, concurrent int
-	timeout                      time.Duration
-	breaker                      Breaker
-	tokenEnv                     string
+// Service is where a service is, and how it is asked; the settings of every kind have it.
+type Service struct {
+	// URL of the service, http or https.
+	URL string `yaml:"url"`
+	// Concurrent is the maximum number of requests under way, 2 by default.
+	Concurrent int `yaml:"concurrent"`
+	// Timeout of a request, 10 s by default.
+	Timeout time.Duration `yaml:"timeout"`
+	Breaker Breaker       `yaml:"breaker"`
+	// TokenEnv is the environment variable of critic-score with the service's bearer token.
+	TokenEnv string `yaml:"token_env"`
 }
 
-func (a *address) check(r *strictyaml.Report) {
-	u, err := url.Parse(a.url)
+// Breaker defines when requests to a service that fails are suspended.
+type Breaker struct {
+	// Failures in a row, 5 by default, and the Pause after them, 10 s by default.
+	Failures int           `yaml:"failures"`
+	Pause    time.Duration `yaml:"pause"`
+}
+
+func defaultService() Service {
+	return Service{Concurrent: 2, Timeout: 10 * time.Second, Breaker: Breaker{Failures: 5, Pause: 10 * time.Second}}
+}
+
+func (s *Service) check(r *strictyaml.Report) {
+	u, err := url.Parse(s.URL)
 	switch {
-	case a.url == "":
+	case s.URL == "":
 		r.Problem("url", "is missing; where is the service?")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		r.Problem("url", "%q is not an http:// or https:// address", a.url)
+		r.Problem("url", "%q is not an http:// or https:// address", s.URL)
 	case u.User != nil:
 		r.Problem("url", "holds a user or a password; let token_env name an environment variable that has a token")
 	}
-	between := func(path string, value, low, high int) {
-		if value < low || value > high {
-			r.Problem(path, "is %d; it must lie between %d and %d", value, low, high)
+	between(r, "concurrent", s.Concurrent, 1, 1000)
+	between(r, "breaker.failures", s.Breaker.Failures, 1, 1000)
+	within(r, "timeout", s.Timeout, time.Millisecond, 10*time.Minute)
+	within(r, "breaker.pause", s.Breaker.Pause, time.Millisecond, time.Hour)
+}
+
+// Sent defines what is sent of pages.
+type Sent struct {
+	// Send lists the fields of a page that are sent: url, title, description, language, text; all by default.
+	Send []string `yaml:"send"`
+	// TextBytes is the maximum length of text, cut between two words; 64 KiB by default.
+	TextBytes int `yaml:"text_bytes"`
+	// Batch is the maximum number of pages in a request, 16 by default.
+	Batch int `yaml:"batch"`
+}
+
+func defaultSent(send []string) Sent { return Sent{Send: send, TextBytes: 64 << 10, Batch: 16} }
+
+// check reports problems; sendable are the possible values of Send.
+func (s *Sent) check(r *strictyaml.Report, sendable []string) {
+	between(r, "text_bytes", s.TextBytes, 1, 4<<20)
+	between(r, "batch", s.Batch, 1, maxBatch)
+	for i, f := range s.Send {
+		if !slices.Contains(sendable, f) || slices.Contains(s.Send[:i], f) {
+			r.Problem("send", "%q is not one of %s, or is named twice", f, strings.Join(sendable, ", "))
 		}
 	}
-	between("text_bytes", a.textBytes, 1, 4<<20)
-	between("batch", a.batch, 1, maxBatch)
-	between("concurrent", a.concurrent, 1, 1000)
-	between("breaker.failures", a.breaker.Failures, 1, 1000)
-	within(r, "timeout", a.timeout, time.Millisecond, 10*time.Minute)
-	within(r, "breaker.pause", a.breaker.Pause, time.Millisecond, time.Hour)
+	if len(s.Send) == 0 {
+		r.Problem("send", "is empty; name some of %s", strings.Join(sendable, ", "))
+	}
+}
+
+// ReadsURLs reports whether URLs are sent to the service.
+func (s *Sent) ReadsURLs() bool { return s.sends("url") }
+
+func (s *Sent) sends(field string) bool { return slices.Contains(s.Send, field) }
+
+func between(r *strictyaml.Report, path string, value, low, high int) {
+	if value < low || value > high {
+		r.Problem(path, "is %d; it must lie between %d and %d", value, low, high)
+	}
 }
 
 func within(r *strictyaml.Report, path string, value, low, high time.Duration) {
@@ -94,44 +141,78 @@ func within(r *strictyaml.Report, path string, value, low, high time.Duration) {
 	}
 }
 
-// poster sends requests to an address.
+// poster sends requests to a service.
 type poster struct {
-	address
+	Service
 	http  http.Client
 	token string
 }
 
-func newPoster(a address, o Options) poster {
+func newPoster(s Service, o Options) *poster {
 	if o.Transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.Proxy, t.MaxIdleConnsPerHost = nil, a.concurrent
+		t.Proxy, t.MaxIdleConnsPerHost = nil, s.Concurrent
 		o.Transport = t
 	}
-	s := poster{address: a, http: http.Client{
+	p := &poster{Service: s, http: http.Client{
 		Transport:     o.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	if a.tokenEnv != "" && o.Getenv != nil {
-		s.token = o.Getenv(a.tokenEnv)
+	if s.TokenEnv != "" && o.Getenv != nil {
+		p.token = o.Getenv(s.TokenEnv)
 	}
-	return s
+	return p
 }
 
-// newQueue returns the queue of the predicate with a name.
-func newQueue[Q, A any](name string, a address, o Options, send func([]Q) ([]A, []string, error)) queue[Q, A] {
-	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return queue[Q, A]{
-		batch: a.batch, concurrent: a.concurrent, send: send,
-		breaker: breaker{failures: a.breaker.Failures, pause: a.breaker.Pause, log: log.With("predicate", name)},
+// exchange returns what a queue sends pages by: write gives a request, which is sent as JSON, and read the results for the pages from
+// the response, or the reasons why there are none. Every error is a *Failure of the whole request.
+func exchange[Q, A any](s Service, o Options, write func(pages []Q) any, read func(body []byte, pages []Q) ([]A, []string, error)) func([]Q) ([]A, []string, error) {
+	service := newPoster(s, o)
+	return func(pages []Q) ([]A, []string, error) {
+		body, err := json.Marshal(write(pages))
+		if err != nil {
+			return nil, nil, &Failure{Rubbish, fmt.Sprintf("write the request: %v", err)}
+		}
+		b, failure := service.post(body)
+		if failure != nil {
+			return nil, nil, failure
+		}
+		answers, refused, err := read(b, pages)
+		if err != nil {
+			return nil, nil, &Failure{Rubbish, err.Error()}
+		}
+		return answers, refused, nil
 	}
+}
+
+// decode decodes a response, or a part of it.
+func decode(body []byte, v any) error {
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("the answer is not the JSON it should be: %w", err)
+	}
+	return nil
+}
+
+// decodePages decodes a response about n pages.
+func decodePages[P any](body []byte, n int) ([]P, error) {
+	var answer struct {
+		Pages []P `json:"pages"`
+	}
+	if err := decode(body, &answer); err != nil {
+		return nil, err
+	}
+	if len(answer.Pages) != n {
+		return nil, fmt.Errorf("the answer is on %d pages, asked was about %d", len(answer.Pages), n)
+	}
+	return answer.Pages, nil
 }
 
 // post sends a request of several pages and returns the response's body.
 func (s *poster) post(body []byte) ([]byte, *Failure) {
 	// Not the context of one of the pages: the others still wait for their results.
-	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), s.Timeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, &Failure{Unreachable, err.Error()}
 	}
