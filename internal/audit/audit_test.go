@@ -84,7 +84,7 @@ func TestRowsReplaceRecords(t *testing.T) {
 				return
 			}
 		}
-		if len(e.Tables[audit.TableOf[topic]]) == 0 {
+		if len(e.Tables[audit.TableOf(topic)]) == 0 {
 			return
 		}
 		e.Tables["books"] = slices.Clone(e.Tables["books"])

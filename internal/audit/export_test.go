@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"forager/internal/frontier"
@@ -12,11 +13,19 @@ import (
 // What tests outside of the package use.
 var (
 	Audited                            = audited
-	TableOf                            = tableOf
 	HexOf                              = hexOf
 	RequestRow, FetchRow, JudgementRow = requestRow, fetchRow, judgementRow
 	FoundRow, LeapRow, HubRows         = foundRow, leapRow, hubRows
 )
+
+// TableOf names the table with a row for each record of a topic, apart from links; empty = there is none.
+func TableOf(topic string) string {
+	i := slices.IndexFunc(Compared, func(t Table) bool { return t.Topic == topic && t.Name != "links" })
+	if i < 0 {
+		return ""
+	}
+	return Compared[i].Name
+}
 
 // memory is a Store for small crawls.
 type memory struct{ frontier.Store }

@@ -42,7 +42,7 @@ func FuzzRebuild(f *testing.F) {
 			return
 		}
 		e := &audittest.Evidence{Case: audit.Case{Control: &schemas.CrawlControl{Crawl: "c"}, Scope: open}, Topics: []audit.Topic{{Topic: topic, Way: audit.ByCounts}}, Tables: audittest.Tables{
-			audit.TableOf[topic]: {{a, b, c, d}, {a, d, c, b, a, b, c, d, a, b, c, d, a, b}}, "links": {{a, b, c, d}}, "books": {{topic, d, a}},
+			audit.TableOf(topic): {{a, b, c, d}, {a, d, c, b, a, b, c, d, a, b, c, d, a, b}}, "links": {{a, b, c, d}}, "books": {{topic, d, a}},
 		}}
 		e.Judge(audit.NewMemoryStore()) // an error names the row
 	})

@@ -67,15 +67,8 @@ const sentTopic = "links sent to other shards"
 
 // loadRows stores the rows of a table, and reconstructs the topic's records if they are not retained.
 func (j *judge) loadRows(table Table) error {
-	topic := ""
-	for t, name := range tableOf {
-		if name == table.Name && j.byCounts(t) {
-			topic = t
-		}
-	}
-	links := table.Name == "links" && j.byCounts(schemas.TopicLinkFound)
-	sample := j.Sample
-	if topic != "" || links {
+	rebuilt, sample := j.byCounts(table.Topic), j.Sample
+	if rebuilt {
 		sample = nil
 	}
 	prefix := named(table.Name)
@@ -85,19 +78,20 @@ func (j *judge) loadRows(table Table) error {
 			j.put(keyOf(kindRow, prefix, named(row[0]), be64(at.At), be32(at.Position)), pack(row[1:]))
 		}
 		switch {
-		case links:
+		case !rebuilt:
+		case table.Name == "links":
 			id, err := schemas.ParseHex(row[3])
 			if err != nil {
 				return fmt.Errorf("row %v: %w", row, err)
 			}
 			j.put(keyOf(kindLink, id[:], be64(at.At), be32(at.Position)), []byte(row[2]))
-		case topic != "":
-			m, err := messageOf(topic, j.Crawl, row)
+		default:
+			m, err := messageOf(table.Topic, j.Crawl, row)
 			if err != nil {
 				return fmt.Errorf("row %v: %w", row, err)
 			}
 			id, _ := schemas.ParseID(m.(record).GetId())
-			j.take(topic, &Record{Place: at.At, Message: m, ID: id})
+			j.take(table.Topic, &Record{Place: at.At, Message: m, ID: id})
 		}
 		return cmp.Or(j.err, progress.Add(j.ctx, 1))
 	})

@@ -98,7 +98,7 @@ func (l *Live) row(table Table, row []string, f func(at Place, row []string) err
 	if err != nil {
 		return err
 	}
-	if ends := l.Ends[topicOf(table.Name)]; ends != nil && (partition >= len(ends) || offset >= ends[partition]) {
+	if ends := l.Ends[table.Topic]; ends != nil && (partition >= len(ends) || offset >= ends[partition]) {
 		return nil
 	}
 	return f(Place{PlaceOf(partition, offset), uint32(position)}, row[:n:n])

@@ -20,6 +20,8 @@ import (
 type Table struct {
 	Name    string
 	Columns []string
+	// Topic has the records that the rows are made of.
+	Topic string
 	// From is the source of the rows.
 	From string
 	// Place are the expressions for partition, offset and position of a row's record; empty = it has none.
@@ -57,37 +59,31 @@ var (
 
 // Compared are the tables whose rows are compared with records, or replace them.
 var Compared = []Table{
-	{Name: "requests", From: "requests", Place: ofView, Key: byHex, Columns: []string{
+	{Name: "requests", Topic: schemas.TopicFetchRequested, From: "requests", Place: ofView, Key: byHex, Columns: []string{
 		"id", "url", "host", "toString(attempt)", bitsOf("score"), "policy", "model", "toString(ordinal)", "toString(clock)",
 		"toString(shard)", "toString(hops)", "toString(depth)",
 	}},
-	{Name: "fetches", From: "fetches_rows FINAL", Place: ofRow, Key: byID, Columns: []string{
+	{Name: "fetches", Topic: schemas.TopicPageFetched, From: "fetches_rows FINAL", Place: ofRow, Key: byID, Columns: []string{
 		hexID, "url", "outcome", "toString(status)", "redirect", "digest", "object", "toString(object_offset)", "toString(object_length)",
 	}},
-	{Name: "judgements", From: "judgements_rows FINAL", Place: ofRow, Key: byID, Columns: []string{
+	{Name: "judgements", Topic: schemas.TopicPageJudged, From: "judgements_rows FINAL", Place: ofRow, Key: byID, Columns: []string{
 		hexID, "outcome", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "critic",
 		"toString(marking)", "degraded", shadowsOf,
 	}},
-	{Name: "found", From: "verdicts_rows FINAL", Place: ofRow, Key: byID, Columns: []string{
+	{Name: "found", Topic: schemas.TopicLinkFound, From: "verdicts_rows FINAL", Place: ofRow, Key: byID, Columns: []string{
 		hexID, "toString(shard)", "url", "outcome", "toString(status)", "redirect", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)", "toString(links)",
 		"toString(backlink_queries)",
 	}},
-	{Name: "links", From: "links_rows FINAL", Place: [3]string{"partition", "bitNot(precedence)", "position"}, Key: byURL,
+	{Name: "links", Topic: schemas.TopicLinkFound, From: "links_rows FINAL", Place: [3]string{"partition", "bitNot(precedence)", "position"}, Key: byURL,
 		Columns: []string{hexID, "u", "v", "lower(hex(request))"}},
-	{Name: "leaps", From: "(SELECT * FROM leaps_rows FINAL WHERE NOT boundary)", Place: ofRow, Key: byID, Columns: []string{
+	{Name: "leaps", Topic: schemas.TopicLeapSettled, From: "(SELECT * FROM leaps_rows FINAL WHERE NOT boundary)", Place: ofRow, Key: byID, Columns: []string{
 		hexID, "u", "v", "outcome", bitsOf("target"), bitsOf("target_tempered"), bitsOf("source"), bitsOf("source_tempered"),
 		bitsOf("score"), "policy", "model", "toString(trains)", "lower(hex(request))", "toString(forward)", placesOf,
 	}},
-	{Name: "hubs", From: "hubs", Place: ofView, Compacted: true, Columns: []string{
+	{Name: "hubs", Topic: schemas.TopicHubRanked, From: "hubs", Place: ofView, Compacted: true, Columns: []string{
 		"concat(id, ' ', kind, ' ', toString(place))", "toString(shard)", "toString(pages)", "url", bitsOf("score"), bitsOf("relevance"), "toString(marked)",
 		"toString(nodes)", "toString(edges)", "toString(raised)",
 	}},
-}
-
-// tableOf names the view with a row for each record of a topic, apart from links.
-var tableOf = map[string]string{
-	schemas.TopicFetchRequested: "requests", schemas.TopicPageFetched: "fetches", schemas.TopicPageJudged: "judgements",
-	schemas.TopicLinkFound: "found", schemas.TopicLeapSettled: "leaps",
 }
 
 func bitsOf(column string) string { return "toString(reinterpretAsUInt64(" + column + "))" }
@@ -291,31 +287,17 @@ func (j *judge) tables() {
 		if table.Compacted {
 			j.figure("… of which the topic has no record any more", gone)
 		}
-		if j.byCounts(topicOf(table.Name)) {
+		if j.byCounts(table.Topic) {
 			j.Themselves = append(j.Themselves, table.Name)
 		}
 	}
 }
 
-// topicOf returns the topic whose records a table contains.
-func topicOf(table string) string {
-	for topic, name := range tableOf {
-		if name == table {
-			return topic
-		}
-	}
-	if table == "links" {
-		return schemas.TopicLinkFound
-	}
-	return schemas.TopicHubRanked
-}
-
 // table compares the rows of one table, and counts those whose records were compacted away.
 func (j *judge) table(table Table) (gone int) {
 	want, have := j.expected(table.Name), j.rowsOf(table.Name)
-	topic := topicOf(table.Name)
 	// The row of a link belongs to the first list of seeds that contains it.
-	rebuiltSeeds := table.Name == "found" && j.byCounts(topic)
+	rebuiltSeeds := table.Name == "found" && j.byCounts(table.Topic)
 	before := ""
 	want.step()
 	have.step()
@@ -333,7 +315,7 @@ func (j *judge) table(table Table) (gone int) {
 			}
 			have.step()
 		case !have.ok || want.id < have.id:
-			if !j.isUnreadable(topic, want.id) {
+			if !j.isUnreadable(table.Topic, want.id) {
 				j.problem("ClickHouse: %s lacks the row %s (%s)", table.Name, want.id, strings.Join(want.row()[1:], " "))
 			}
 			want.step()
