@@ -2,7 +2,6 @@ package examples
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -41,7 +40,7 @@ type Dump struct {
 // the root, Top. Errors are those of the readers and of the intake, and, with the offset, content that is no dump
 // or is cut off (unless Settings.Lossy).
 func ReadDMOZ(ctx context.Context, d Dump, in *Intake) error {
-	r := dmoz{ctx: ctx, in: in, name: d.ContentName}
+	r := dmoz{in: in, name: d.ContentName}
 	if d.Structure != nil {
 		var err error
 		if r.structure, err = readStructure(ctx, d.Structure, d.StructureName, in); err != nil {
@@ -49,7 +48,7 @@ func ReadDMOZ(ctx context.Context, d Dump, in *Intake) error {
 		}
 		in.sum.Structure = &r.structure.Structure
 	}
-	if err := r.read(newRDFScanner(d.Content)); err != nil {
+	if err := r.read(ctx, newRDFScanner(d.Content)); err != nil {
 		return err
 	}
 	if r.structure != nil {
@@ -60,7 +59,6 @@ func ReadDMOZ(ctx context.Context, d Dump, in *Intake) error {
 
 // dmoz reads content.rdf.u8.
 type dmoz struct {
-	ctx       context.Context
 	in        *Intake
 	name      string
 	structure *structure
@@ -91,21 +89,9 @@ func offEnd(s *rdfScanner, name string, in *Intake) error {
 	return nil
 }
 
-func (r *dmoz) read(s *rdfScanner) error {
-	for n := 0; ; n++ {
-		if n%4096 == 0 && r.ctx.Err() != nil {
-			return r.ctx.Err()
-		}
-		t, err := s.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return brokenRead(s, r.name, err)
-		}
-		if err := r.take(&t); err != nil {
-			return err
-		}
+func (r *dmoz) read(ctx context.Context, s *rdfScanner) error {
+	if err := s.each(ctx, r.name, r.take); err != nil {
+		return err
 	}
 	if err := r.end(s.at(), false); err != nil {
 		return err
@@ -119,12 +105,8 @@ func (r *dmoz) read(s *rdfScanner) error {
 	return nil
 }
 
-func brokenRead(s *rdfScanner, name string, err error) error {
-	return fmt.Errorf("%s: %w", Place{Source: name, Unit: "byte", At: s.at()}, err)
-}
-
 // take handles a token.
-func (r *dmoz) take(t *rdfToken) error {
+func (r *dmoz) take(t rdfToken) error {
 	if t.kind == rdfText {
 		r.text(t)
 		return nil
@@ -159,7 +141,7 @@ func (r *dmoz) take(t *rdfToken) error {
 }
 
 // text adds to the current field.
-func (r *dmoz) text(t *rdfToken) {
+func (r *dmoz) text(t rdfToken) {
 	var to *[]byte
 	switch r.field {
 	case "d:Title":
@@ -191,7 +173,7 @@ func (r *dmoz) leave(at int64) {
 	}
 }
 
-func (r *dmoz) close(t *rdfToken) error {
+func (r *dmoz) close(t rdfToken) error {
 	switch {
 	case t.name == r.field:
 		r.field = ""

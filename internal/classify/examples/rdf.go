@@ -2,7 +2,9 @@ package examples
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"strings"
@@ -121,6 +123,25 @@ func (s *rdfScanner) next() (t rdfToken, err error) {
 		s.begin++
 		t.kind, t.value = rdfText, rest[:1]
 		return t, nil
+	}
+}
+
+// each calls f for every token until ctx ends. name is the dump's, for the reader's error.
+func (s *rdfScanner) each(ctx context.Context, name string, f func(t rdfToken) error) error {
+	for n := 0; ; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		t, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", Place{Source: name, Unit: "byte", At: s.at()}, err)
+		}
+		if err := f(t); err != nil {
+			return err
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package examples
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -61,17 +60,7 @@ func readStructure(ctx context.Context, r io.Reader, name string, in *Intake) (*
 	s := newRDFScanner(r)
 	at, topic, ended := uint32(0), "", false
 	within := false
-	for n := 0; ; n++ {
-		if n%4096 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		t, err := s.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, brokenRead(s, name, err)
-		}
+	err := s.each(ctx, name, func(t rdfToken) error {
 		switch {
 		case t.kind == rdfText:
 		case t.kind == rdfClose:
@@ -97,6 +86,10 @@ func readStructure(ctx context.Context, r io.Reader, name string, in *Intake) (*
 			x.Symbolic++
 			x.next[at] = append(x.next[at], x.topic(topicOf(id))|symbolicBit)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(x.exists) == 0 {
 		return nil, fmt.Errorf("%s has no Topic: is it the structure.rdf.u8 of a dump?", name)
