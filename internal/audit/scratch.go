@@ -112,13 +112,20 @@ func (s *scratch) get(key []byte) (value []byte, ok bool) {
 
 func (s *scratch) has(key []byte) bool { _, ok := s.get(key); return ok }
 
-// read reads a message; ok is false if there is none.
-func (s *scratch) read(key []byte, m proto.Message) (ok bool) {
-	value, ok := s.get(key)
-	if ok {
-		s.decode(value, m)
+// first reads the first record of an id; nil if there is none.
+func first[M any, P interface {
+	*M
+	proto.Message
+}](s *scratch, kind byte, id schemas.ID) P {
+	value, ok := s.get(keyOf(kind, id[:]))
+	if !ok {
+		return nil
 	}
-	return ok && s.err == nil
+	m := P(new(M))
+	if s.decode(value, m); s.err != nil {
+		return nil
+	}
+	return m
 }
 
 func (s *scratch) decode(value []byte, m proto.Message) {
@@ -137,24 +144,15 @@ func (s *scratch) encode(m proto.Message) []byte {
 
 // request, fetched, judged and verdict return the first record of an id; nil if there is none.
 func (s *scratch) request(id schemas.ID) *schemas.FetchRequest {
-	if m := new(schemas.FetchRequest); s.read(keyOf(kindRequest, id[:]), m) {
-		return m
-	}
-	return nil
+	return first[schemas.FetchRequest](s, kindRequest, id)
 }
 
 func (s *scratch) fetched(id schemas.ID) *schemas.PageFetched {
-	if m := new(schemas.PageFetched); s.read(keyOf(kindFetched, id[:]), m) {
-		return m
-	}
-	return nil
+	return first[schemas.PageFetched](s, kindFetched, id)
 }
 
 func (s *scratch) judged(id schemas.ID) *schemas.PageJudged {
-	if m := new(schemas.PageJudged); s.read(keyOf(kindJudged, id[:]), m) {
-		return m
-	}
-	return nil
+	return first[schemas.PageJudged](s, kindJudged, id)
 }
 
 // verdict returns a record of link.found, except those sent between shards.
