@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"forager/infra/local/chdb"
-	"forager/internal/platform/disk"
 )
 
 const (
@@ -158,9 +157,4 @@ func rows(conn *chdb.Conn, sql string) ([][]string, error) {
 		all = append(all, strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
 	}
 	return all, nil
-}
-
-// freeIn returns the free space of a folder's file system.
-func freeIn(dir string) func() (uint64, error) {
-	return func() (uint64, error) { return disk.Free(dir) }
 }

@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -20,6 +21,8 @@ import (
 )
 
 const (
+	// defaultFormat is that of results, unless the request or the statement names one.
+	defaultFormat = "TabSeparated"
 	// peekBytes of a body are examined first: usually the statement of an INSERT fits.
 	peekBytes = 64 << 10
 	// maxTextBytes is the longest statement, without rows of an INSERT.
@@ -153,12 +156,9 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 		s.answer(w, q, "Native", &chdb.Result{Data: s.hello(q.protocol)})
 		return
 	}
-	format := q.format
+	format := cmp.Or(q.format, defaultFormat)
 	if st.kind != insertRows && st.format != "" {
 		format = st.format
-	}
-	if format == "" {
-		format = "TabSeparated"
 	}
 	if err := checkProtocol(q.protocol, format, r.UserAgent()); err != nil {
 		s.fail(w, err)
@@ -306,14 +306,7 @@ func (s *Server) run(ctx context.Context, q *request, k kind, sql string) (*chdb
 		// Its connection must not outlive the request: closing the last one closes the folder.
 		defer func() { close(ended); <-watched }()
 	}
-	return conn.Query(sql, q.formatOrDefault(), q.params...)
-}
-
-func (q *request) formatOrDefault() string {
-	if q.format == "" {
-		return "TabSeparated"
-	}
-	return q.format
+	return conn.Query(sql, cmp.Or(q.format, defaultFormat), q.params...)
 }
 
 // prepare sets the database and the settings of the request on the connection, and on a fresh one those of this server.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"forager/infra/local/chdb"
+	"forager/internal/platform/disk"
 )
 
 const (
@@ -142,7 +143,7 @@ func Start(ctx context.Context, dir, address string, set Settings) (*Server, err
 		free: set.Free, log: set.Log, password: set.Password,
 	}
 	if s.free == nil {
-		s.free = freeIn(dir)
+		s.free = func() (uint64, error) { return disk.Free(dir) }
 	}
 	if s.log == nil {
 		s.log = slog.Default()

@@ -84,7 +84,7 @@ func Start(ctx context.Context, dir string, addresses []string, s Settings) (*Br
 	if s.MaxRequestBytes == 0 {
 		s.MaxRequestBytes = 16 << 20
 	}
-	l := newLimits(s.MaxRequestBytes, s.User != "")
+	l := &limits{maxRequest: s.MaxRequestBytes, sasl: s.User != "", changed: make(chan struct{})}
 	opts = append(opts, kfake.ListenFn(l.listen))
 	// The users are those of the settings: stored ones of an earlier run would take precedence.
 	if err := os.Remove(filepath.Join(dir, "sasl.json")); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -38,10 +38,6 @@ type limits struct {
 	changed               chan struct{} // closed when arriving decreases
 }
 
-func newLimits(maxRequest int, sasl bool) *limits {
-	return &limits{maxRequest: maxRequest, sasl: sasl, changed: make(chan struct{})}
-}
-
 func (l *limits) listen(network, address string) (net.Listener, error) {
 	inner, err := net.Listen(network, address)
 	if err != nil {
