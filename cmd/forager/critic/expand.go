@@ -145,7 +145,7 @@ func (t *OpenedCritic) propose(ctx context.Context, most int) ([]Proposal, error
 		urls = append(urls, p.URL)
 	}
 	found, prediction := []Proposal{}, critic.NewPrediction(len(c.Classes()))
-	err = t.pages(ctx, urls, func(p export.Page) error {
+	err = t.marks().Pages(ctx, urls, func(p export.Page) error {
 		x := Proposal{Neighbour: list[at[p.URL]]}
 		parsed, err := dom.Parse(p.Body, p.ContentType, p.URL, dom.Settings{})
 		if err != nil {

@@ -74,7 +74,7 @@ func (c *criticMark) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	kept, err := t.mark(s, urls, m)
+	kept, err := t.marks().Add(s, urls, m)
 	if err != nil {
 		return err
 	}

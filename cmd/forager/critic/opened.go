@@ -8,7 +8,6 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
-	"forager/internal/export"
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
@@ -30,7 +29,7 @@ func (t *OpenedCritic) say(ctx context.Context, yes, no []string, drawn bool) er
 		if err != nil {
 			return err
 		}
-		if _, err := t.mark(ctx, said.urls, m); err != nil {
+		if _, err := t.marks().Add(ctx, said.urls, m); err != nil {
 			return err
 		}
 	}
@@ -155,14 +154,4 @@ func (t *OpenedCritic) marks() *operate.Marks {
 		x.Only = t.Critic.Topic
 	}
 	return x
-}
-
-// pages calls take with the pages, fetched by any crawl, of the given URLs, each once.
-func (t *OpenedCritic) pages(ctx context.Context, urls []string, take func(export.Page) error) error {
-	return t.marks().Pages(ctx, urls, take)
-}
-
-// mark stores a mark for pages. It is an error if pages were not fetched; then none is stored.
-func (t *OpenedCritic) mark(ctx context.Context, urls []string, m samples.Mark) (kept []string, err error) {
-	return t.marks().Add(ctx, urls, m)
 }

@@ -34,7 +34,7 @@ type sourceFlags struct {
 
 // gather reads all sources together.
 func (f *sourceFlags) gather(s *cli.Session, sources []string) (*examples.Intake, error) {
-	dir, remove, err := s.TempDir("", "forager-examples-*")
+	dir, remove, err := cli.TempDir(s, "", "forager-examples-*")
 	if err != nil {
 		return nil, err
 	}

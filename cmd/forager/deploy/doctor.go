@@ -127,8 +127,9 @@ func (c *DoctorCommand) examine(s *cli.Session) []Finding {
 	}
 	cancel()
 	ctx, cancel = context.WithTimeout(s, c.Timeout)
+	checked := WithTables(cfg, func(db *analytics.DB) error { return db.Check(ctx) })
 	add("clickhouse", cfg.ClickHouse.URL+" database "+cfg.ClickHouse.Database,
-		"start the server (forager up --parts), run forager setup, or correct clickhouse.*", checkTables(ctx, cfg))
+		"start the server (forager up --parts), run forager setup, or correct clickhouse.*", checked)
 	if findings[len(findings)-1].OK {
 		findings = append(findings, checkParts(ctx, cfg)...)
 	}
@@ -207,10 +208,6 @@ func checkSnapshots(ctx context.Context, cfg *pipeline.Config) (detail string, e
 	}
 	slices.Sort(list)
 	return strings.Join(list, ", "), nil
-}
-
-func checkTables(ctx context.Context, cfg *pipeline.Config) error {
-	return WithTables(cfg, func(db *analytics.DB) error { return db.Check(ctx) })
 }
 
 // reload is the remedy for missing rows.

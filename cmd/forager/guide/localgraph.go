@@ -101,7 +101,7 @@ func (f *graphFlags) open(s *cli.Session) (*surroundings, error) {
 	}
 	path := f.Warc
 	if f.Crawl != "" {
-		dir, remove, err := s.TempDir("", "forager-crawl-*")
+		dir, remove, err := cli.TempDir(s, "", "forager-crawl-*")
 		if err != nil {
 			return nil, err
 		}

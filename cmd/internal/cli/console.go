@@ -105,7 +105,7 @@ func (c *console) status(format string, args ...any) {
 
 // show shows a line; the caller holds mu.
 func (c *console) show(line string) {
-	line = string(printable(nil, []byte(line), true))
+	line = string(escape(nil, []byte(line), true, false))
 	if !c.terminal {
 		fmt.Fprintln(c.err, line)
 		return
@@ -195,11 +195,9 @@ func wholeRunes(b []byte) int {
 	return len(b)
 }
 
-// printable appends b to dst and escapes everything that could control a terminal: control characters (C0, C1,
+// escape appends b to dst and escapes everything that could control a terminal: control characters (C0, C1,
 // DEL), marks that change the direction of text, line separators, and bytes that are not UTF-8. With lines,
-// line ends and tabs are kept.
-func printable(dst, b []byte, lines bool) []byte { return escape(dst, b, lines, false) }
-
+// line ends and tabs are kept; json: as in a string of JSON.
 func escape(dst, b []byte, lines, json bool) []byte {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)

@@ -72,12 +72,7 @@ func (s *Session) Status(format string, args ...any) {
 	fmt.Fprintf(s.Stderr, format+"\n", args...)
 }
 
-// TempDir creates a folder for temporary files; remove removes it with its contents.
-func (s *Session) TempDir(parent, pattern string) (dir string, remove func(), err error) {
-	return TempDir(s, parent, pattern)
-}
-
-// TempDir makes a temporary folder in parent, and returns the function that removes it. An interruption of the command
+// TempDir makes a temporary folder in parent, empty = where the system has them, and returns the function that removes it. An interruption of the command
 // removes it, too.
 func TempDir(ctx context.Context, parent, pattern string) (dir string, remove func(), err error) {
 	done, err := progress.Leave(ctx, func() (func(), error) {
