@@ -3,8 +3,6 @@ package crawlfile
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,13 +54,9 @@ func (c *Changed) Has(settings ...string) bool {
 // Change compares a crawl file with the control record in force; what the file leaves out has its default. Seeds are not in a control
 // record and are not compared.
 func Change(inForce *schemas.CrawlControl, path string) (*Changed, error) {
-	b, err := os.ReadFile(path)
+	c, err := Load(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the crawl file: %w", err)
-	}
-	c, problems := parse(b, filepath.Dir(path), func(*File) {})
-	if len(problems) > 0 {
-		return nil, &strictyaml.Error{File: path, Problems: problems}
+		return nil, err
 	}
 	if c.URLList != nil {
 		c.Control.Scope.UrlList, _ = ListObject(c.Control.GetCrawl(), c.URLList)

@@ -179,11 +179,7 @@ func Load(path string) (*Crawl, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the crawl file: %w", err)
 	}
-	c, problems := parse(b, filepath.Dir(path), func(*File) {})
-	if len(problems) > 0 {
-		return nil, &strictyaml.Error{File: path, Problems: problems}
-	}
-	return c, nil
+	return checked(path, b, func(*File) {})
 }
 
 // Complete is Load for a file that may leave out what the caller has from elsewhere: complete
@@ -196,6 +192,11 @@ func Complete(path string, complete func(*File)) (*Crawl, error) {
 			return nil, fmt.Errorf("read the crawl file: %w", err)
 		}
 	}
+	return checked(path, b, complete)
+}
+
+// checked is parse of the text of a file; its problems are the error.
+func checked(path string, b []byte, complete func(*File)) (*Crawl, error) {
 	c, problems := parse(b, filepath.Dir(path), complete)
 	if len(problems) > 0 {
 		return nil, &strictyaml.Error{File: cmp.Or(path, "the crawl"), Problems: problems}
