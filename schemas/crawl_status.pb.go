@@ -280,7 +280,13 @@ type CrawlStatus struct {
 	// What the URLs wait for that are known and not fetched, each of them for one thing; in the order of WaitCause, without those that no URL
 	// waits for, unless they hold the whole crawl. Their sum is queued plus the URLs of hosts that are at their cap or were given up, and
 	// those that no gate lets through.
-	Waits         []*Wait `protobuf:"bytes,63,rep,name=waits,proto3" json:"waits,omitempty"`
+	Waits []*Wait `protobuf:"bytes,63,rep,name=waits,proto3" json:"waits,omitempty"`
+	// Revision of the control record that was the newest when this was written: it is in force, was refused, or waits for something;
+	// 0 = none was read, and in records of earlier versions.
+	Revision uint64 `protobuf:"varint,64,opt,name=revision,proto3" json:"revision,omitempty"`
+	// The last pages that were rejected, as their best class lies under no focus topic, by that class. All are halved when their sum reaches
+	// 200: later pages count for more.
+	Rejected      map[string]uint64 `protobuf:"bytes,65,rep,name=rejected,proto3" json:"rejected,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -570,6 +576,20 @@ func (x *CrawlStatus) GetFixed() []byte {
 func (x *CrawlStatus) GetWaits() []*Wait {
 	if x != nil {
 		return x.Waits
+	}
+	return nil
+}
+
+func (x *CrawlStatus) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *CrawlStatus) GetRejected() map[string]uint64 {
+	if x != nil {
+		return x.Rejected
 	}
 	return nil
 }
@@ -992,7 +1012,7 @@ var File_crawl_status_proto protoreflect.FileDescriptor
 const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"\x12crawl_status.proto\x12\n" +
-	"forager.v1\x1a\x13column/column.proto\"\x89\x14\n" +
+	"forager.v1\x1a\x13column/column.proto\"\xa5\x15\n" +
 	"\vCrawlStatus\x12\x14\n" +
 	"\x05crawl\x18\x01 \x01(\tR\x05crawl\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\x12,\n" +
@@ -1039,7 +1059,9 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\x06outage\x18< \x01(\v2\x12.forager.v1.OutageR\x06outage\x12>\n" +
 	"\vunreachable\x18= \x01(\v2\x1c.forager.v1.UnreachableHostsR\vunreachable\x12\x14\n" +
 	"\x05fixed\x18> \x01(\fR\x05fixed\x12&\n" +
-	"\x05waits\x18? \x03(\v2\x10.forager.v1.WaitR\x05waits\x1a;\n" +
+	"\x05waits\x18? \x03(\v2\x10.forager.v1.WaitR\x05waits\x12\x1a\n" +
+	"\brevision\x18@ \x01(\x04R\brevision\x12A\n" +
+	"\brejected\x18A \x03(\v2%.forager.v1.CrawlStatus.RejectedEntryR\brejected\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a:\n" +
@@ -1049,7 +1071,10 @@ const file_crawl_status_proto_rawDesc = "" +
 	"\n" +
 	"SpansEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12+\n" +
-	"\x05value\x18\x02 \x01(\v2\x15.forager.v1.TopicSpanR\x05value:\x028\x01:\xd9\b\x82\xb5\x18\xd4\b\n" +
+	"\x05value\x18\x02 \x01(\v2\x15.forager.v1.TopicSpanR\x05value:\x028\x01\x1a;\n" +
+	"\rRejectedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01:\xd9\b\x82\xb5\x18\xd4\b\n" +
 	"\rstatuses_rows\x12\x06Status\"\x17crawl, shard, epoch, at*MRecords of crawl.status that the loader saw before compaction: a time series.2\x1f\n" +
 	"\x05crawl\x1a\x16LowCardinality(String)2\a\n" +
 	"\x05shard2\a\n" +
@@ -1169,7 +1194,7 @@ func file_crawl_status_proto_rawDescGZIP() []byte {
 }
 
 var file_crawl_status_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_crawl_status_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_crawl_status_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_crawl_status_proto_goTypes = []any{
 	(WaitCause)(0),           // 0: forager.v1.WaitCause
 	(ShardState)(0),          // 1: forager.v1.ShardState
@@ -1182,8 +1207,9 @@ var file_crawl_status_proto_goTypes = []any{
 	nil,                      // 8: forager.v1.CrawlStatus.OutcomesEntry
 	nil,                      // 9: forager.v1.CrawlStatus.RefusedEntry
 	nil,                      // 10: forager.v1.CrawlStatus.SpansEntry
-	nil,                      // 11: forager.v1.TopicSpan.FirstEntry
-	nil,                      // 12: forager.v1.TopicSpan.LastEntry
+	nil,                      // 11: forager.v1.CrawlStatus.RejectedEntry
+	nil,                      // 12: forager.v1.TopicSpan.FirstEntry
+	nil,                      // 13: forager.v1.TopicSpan.LastEntry
 }
 var file_crawl_status_proto_depIdxs = []int32{
 	1,  // 0: forager.v1.CrawlStatus.state:type_name -> forager.v1.ShardState
@@ -1194,15 +1220,16 @@ var file_crawl_status_proto_depIdxs = []int32{
 	4,  // 5: forager.v1.CrawlStatus.outage:type_name -> forager.v1.Outage
 	5,  // 6: forager.v1.CrawlStatus.unreachable:type_name -> forager.v1.UnreachableHosts
 	3,  // 7: forager.v1.CrawlStatus.waits:type_name -> forager.v1.Wait
-	0,  // 8: forager.v1.Wait.cause:type_name -> forager.v1.WaitCause
-	11, // 9: forager.v1.TopicSpan.first:type_name -> forager.v1.TopicSpan.FirstEntry
-	12, // 10: forager.v1.TopicSpan.last:type_name -> forager.v1.TopicSpan.LastEntry
-	7,  // 11: forager.v1.CrawlStatus.SpansEntry.value:type_name -> forager.v1.TopicSpan
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	11, // 8: forager.v1.CrawlStatus.rejected:type_name -> forager.v1.CrawlStatus.RejectedEntry
+	0,  // 9: forager.v1.Wait.cause:type_name -> forager.v1.WaitCause
+	12, // 10: forager.v1.TopicSpan.first:type_name -> forager.v1.TopicSpan.FirstEntry
+	13, // 11: forager.v1.TopicSpan.last:type_name -> forager.v1.TopicSpan.LastEntry
+	7,  // 12: forager.v1.CrawlStatus.SpansEntry.value:type_name -> forager.v1.TopicSpan
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_crawl_status_proto_init() }
@@ -1216,7 +1243,7 @@ func file_crawl_status_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_crawl_status_proto_rawDesc), len(file_crawl_status_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

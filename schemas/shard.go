@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"hash/fnv"
+	"math"
 	"strconv"
 	"time"
 
@@ -62,7 +63,7 @@ func HostPatience(ctl *CrawlControl) time.Duration {
 
 // WholeCrawl returns the sum of the newest statuses of a crawl's shards; nil if there is none. The
 // crawl is running until every shard has reported its end; shard 0, which decides about the end,
-// has the reason. Latencies are the largest of any shard, times the first and the last.
+// has the reason. Latencies are the largest of any shard, the revision is the smallest, times are the first and the last.
 func WholeCrawl(ctl *CrawlControl, of map[uint32]*CrawlStatus) *CrawlStatus {
 	n := ShardsOf(ctl)
 	if len(of) == 0 || n == 1 {
@@ -70,10 +71,12 @@ func WholeCrawl(ctl *CrawlControl, of map[uint32]*CrawlStatus) *CrawlStatus {
 	}
 	sum := &CrawlStatus{
 		Crawl: ctl.GetCrawl(), Shards: n, State: ShardState_SHARD_STATE_FINISHED, EndReason: of[0].GetEndReason(), Model: of[0].GetModel(),
-		Outcomes: make(map[string]uint64), Refused: make(map[string]uint64), Spans: make(map[string]*TopicSpan),
+		Outcomes: make(map[string]uint64), Refused: make(map[string]uint64), Rejected: make(map[string]uint64),
+		Spans: make(map[string]*TopicSpan), Revision: math.MaxUint64,
 	}
 	for k := range n {
 		st := of[k]
+		sum.Revision = min(sum.Revision, st.GetRevision())
 		if st == nil {
 			sum.State, sum.Activity = ShardState_SHARD_STATE_RUNNING, "waiting for shard "+strconv.FormatUint(uint64(k), 10)
 			continue
@@ -135,11 +138,10 @@ func (sum *CrawlStatus) add(st *CrawlStatus) {
 		sum.Arms[i].add(a)
 	}
 	sum.Waits = addWaits(sum.Waits, st.GetWaits())
-	for name, n := range st.GetOutcomes() {
-		sum.Outcomes[name] += n
-	}
-	for name, n := range st.GetRefused() {
-		sum.Refused[name] += n
+	for _, m := range [][2]map[string]uint64{{sum.Outcomes, st.GetOutcomes()}, {sum.Refused, st.GetRefused()}, {sum.Rejected, st.GetRejected()}} {
+		for name, n := range m[1] {
+			m[0][name] += n
+		}
 	}
 	for topic, s := range st.GetSpans() {
 		if sum.Spans[topic] == nil {

@@ -70,7 +70,7 @@ func TestWholeCrawl(t *testing.T) {
 			RelevanceRaw: float64(n), RelevanceTempered: 1, Links: n, Leaps: n, Trained: n, Duplicates: n, At: int64(n), StartedAt: int64(n),
 			LatencyP50Ms: uint32(n), LatencyP95Ms: uint32(n), Window: uint32(n), Shards: 2,
 			Arms:     []*schemas.Arm{{Policy: "a", Chosen: 2 * n, Credited: n, Reward: float64(n) / 2, Alpha: 1.5, Beta: float64(n)}, {Policy: fmt.Sprint("of ", n), Chosen: n, Alpha: 1, Beta: 1}},
-			Outcomes: map[string]uint64{"delivered": n}, Refused: map[string]uint64{"depth": n},
+			Outcomes: map[string]uint64{"delivered": n}, Refused: map[string]uint64{"depth": n}, Rejected: map[string]uint64{"A": n}, Revision: n,
 			Spans: map[string]*schemas.TopicSpan{"t": {First: map[uint32]int64{0: int64(n)}, Last: map[uint32]int64{0: int64(n)}, Count: n, Xor: id.Bytes()}},
 		}
 	}
@@ -81,7 +81,7 @@ func TestWholeCrawl(t *testing.T) {
 		RelevanceRaw: 8, RelevanceTempered: 2, Links: 8, Leaps: 8, Trained: 8, Duplicates: 8, At: 5, StartedAt: 3,
 		LatencyP50Ms: 5, LatencyP95Ms: 5, Window: 8, PagesLeft: 90, RequestsLeft: 32,
 		Arms:     []*schemas.Arm{{Policy: "a", Chosen: 16, Credited: 8, Reward: 4, Alpha: 2, Beta: 7}, {Policy: "of 3", Chosen: 3, Alpha: 1, Beta: 1}},
-		Outcomes: map[string]uint64{"delivered": 8}, Refused: map[string]uint64{"depth": 8},
+		Outcomes: map[string]uint64{"delivered": 8}, Refused: map[string]uint64{"depth": 8}, Rejected: map[string]uint64{"A": 8}, Revision: 3,
 		Spans: map[string]*schemas.TopicSpan{"t": {
 			First: map[uint32]int64{0: 3}, Last: map[uint32]int64{0: 5}, Count: 8, Xor: a.Xor(schemas.URLID("5").Bytes()),
 		}},

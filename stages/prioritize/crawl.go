@@ -24,10 +24,10 @@ type crawl struct {
 	// ready: the shard takes records. It needs its control record, its URL list, and the model
 	// that its state ranks by.
 	ready bool
-	// revision of the control record in force, and model the version given to the shard; "" =
-	// none since it was opened. list is the content of the object listKey.
-	revision uint64
-	model    string
+	// seen is the revision of the newest control record, revision that of the one in force, and model the version given to the shard;
+	// "" = none since it was opened. list is the content of the object listKey.
+	seen, revision uint64
+	model          string
 	// scoring is when the pass under the model began, slices the number of its slices so far; zero =
 	// no pass is under way. No newer model is taken before rest.
 	scoring time.Time
@@ -83,6 +83,7 @@ func (p *prioritizer) prepare(c *crawl, now time.Time) error {
 
 func (p *prioritizer) bringUp(c *crawl, now time.Time) error {
 	ctl, published := p.book.look(c.name)
+	c.seen = ctl.GetRevision()
 	if ctl.GetState() == schemas.CrawlState_CRAWL_STATE_DELETED {
 		return p.drop(c, ctl)
 	}

@@ -40,6 +40,8 @@ type crawlState struct {
 	// spans are the offsets of the crawl's records by topic; also the counts of page.*, which the frontier does
 	// not keep.
 	spans map[string]*schemas.TopicSpan
+	// rejected counts the pages that were rejected lately by their best class (CrawlStatus.rejected).
+	rejected map[string]uint64
 	// last is the status of a finished crawl; nil for others.
 	last *schemas.CrawlStatus
 }
@@ -56,7 +58,7 @@ func (m *crawlState) bytes() ([]byte, error) {
 	b = binary.AppendUvarint(b, m.boundary)
 	st := m.last
 	if st == nil {
-		st = &schemas.CrawlStatus{Spans: m.spans}
+		st = &schemas.CrawlStatus{Spans: m.spans, Rejected: m.rejected}
 	}
 	return proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, st)
 }
@@ -78,8 +80,12 @@ func readState(b []byte) (*crawlState, error) {
 	if err := proto.Unmarshal(b, s); err != nil {
 		return nil, fmt.Errorf("state of a crawl: %w", err)
 	}
-	if m.spans = s.GetSpans(); m.spans == nil {
+	m.spans, m.rejected = s.GetSpans(), s.GetRejected()
+	if m.spans == nil {
 		m.spans = make(map[string]*schemas.TopicSpan)
+	}
+	if m.rejected == nil {
+		m.rejected = make(map[string]uint64)
 	}
 	if m.finished > 0 {
 		m.last = s
@@ -106,6 +112,29 @@ func (m *crawlState) note(topic string, partition int, offset int64) {
 	}
 	if last, ok := s.Last[p]; !ok || offset > last {
 		s.Last[p] = offset
+	}
+}
+
+// rejectedPages is the number of pages at which the counts of rejected ones are halved.
+const rejectedPages = 200
+
+// reject counts a page whose best class lies under no focus topic.
+func (m *crawlState) reject(j *schemas.Judgement) {
+	if j.GetBestIsFocus() || len(j.GetTopics()) == 0 {
+		return
+	}
+	m.rejected[j.GetTopics()[0].GetTopic()]++
+	sum := uint64(0)
+	for _, n := range m.rejected {
+		sum += n
+	}
+	for topic := range m.rejected {
+		if sum < rejectedPages {
+			break
+		}
+		if m.rejected[topic] /= 2; m.rejected[topic] == 0 {
+			delete(m.rejected, topic)
+		}
 	}
 }
 

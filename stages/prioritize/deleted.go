@@ -40,7 +40,7 @@ func (p *prioritizer) drop(c *crawl, ctl *schemas.CrawlControl) error {
 	}
 	*c = crawl{
 		name: c.name, number: c.number, decisions: c.decisions, records: c.records, unsaved: true,
-		state: &crawlState{finished: ctl.GetRevision(), spans: make(map[string]*schemas.TopicSpan), last: proto.CloneOf(last)},
+		state: &crawlState{finished: ctl.GetRevision(), spans: make(map[string]*schemas.TopicSpan), rejected: make(map[string]uint64), last: proto.CloneOf(last)},
 	}
 	p.log.Info("crawl deleted", "crawl", c.name)
 	return nil

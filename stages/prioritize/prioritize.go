@@ -125,7 +125,7 @@ func (p *prioritizer) add(crawlName string, shard uint32, m *crawlState) (*crawl
 	c := &crawl{name: crawlName, number: shard, state: m, dirty: true}
 	name := unit(crawlName, shard)
 	if m == nil {
-		c.state, c.unsaved = &crawlState{spans: make(map[string]*schemas.TopicSpan)}, true
+		c.state, c.unsaved = &crawlState{spans: make(map[string]*schemas.TopicSpan), rejected: make(map[string]uint64)}, true
 	}
 	var err error
 	if c.decisions, err = newPendingQueue(p.store, recoverKind, name); err != nil {

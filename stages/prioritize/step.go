@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -111,6 +112,7 @@ func (s *step) apply(c *crawl, r stream.Record, found schemas.Found, cause error
 	c.dirty = c.dirty || !note
 	if !effects.Duplicate && !schemas.BetweenShards(found) {
 		s.count(c, r, found.ID())
+		c.state.reject(found.Record().GetJudgement())
 	}
 	if err := s.relay(c, found, effects.Sent); err != nil {
 		return err
@@ -242,7 +244,7 @@ func (s *step) close(c *crawl) error {
 	if c.asleep() {
 		if c.sent == nil || c.repeat { // a new owner repeats the last status, so that a late one of a former owner is not the last
 			st := proto.CloneOf(c.state.last)
-			st.Epoch, st.At = s.epoch, max(s.now.UnixMilli(), st.GetAt()+1)
+			st.Epoch, st.At, st.Revision = s.epoch, max(s.now.UnixMilli(), st.GetAt()+1), c.seen
 			if err := s.report(c, st); err != nil {
 				return err
 			}
@@ -325,7 +327,7 @@ func (s *step) status(c *crawl) *schemas.CrawlStatus {
 	} else {
 		st = &schemas.CrawlStatus{Crawl: c.name, Shard: c.number, At: s.now.UnixMilli(), State: schemas.ShardState_SHARD_STATE_RUNNING}
 	}
-	st.Epoch, st.Fixed = s.epoch, c.fixed
+	st.Epoch, st.Fixed, st.Revision, st.Rejected = s.epoch, c.fixed, c.seen, maps.Clone(c.state.rejected)
 	for topic, span := range c.state.spans {
 		if st.Spans == nil {
 			st.Spans = make(map[string]*schemas.TopicSpan)
