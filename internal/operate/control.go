@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/classify/taxonomy"
+	"forager/internal/frontier"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/registry"
@@ -132,7 +133,7 @@ func (b *Topics) Rejudge(
 		return nil, nil, refusal(err)
 	}
 	if !proto.Equal(old, next) {
-		if st := b.Status(crawl); Ended(st) {
+		if st := b.Status(crawl); Ended(st) && st.GetEndReason() != frontier.EndStagnated { // then seeds may lead on under another marking
 			return nil, nil, refusef("crawl %q has finished (%s): there is nothing left to judge", crawl, st.GetEndReason())
 		}
 		if slices.Equal(next.Shadows, old.Shadows) { // a shadow that now counts is no longer a shadow

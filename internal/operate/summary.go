@@ -31,6 +31,10 @@ type Summary struct {
 	Model       string            `json:"model,omitempty"`
 	Latency     uint32            `json:"latency_ms"`
 	Activity    string            `json:"activity,omitempty"`
+	// Rejected is what the pages that were rejected last were about, and Marks are topics near the focus that may be marked good as such pages
+	// were about them or what is below them, most pages first. Only of a crawl that lacks links to follow.
+	Rejected []Rejection `json:"rejected,omitempty" doc:"What the pages that were rejected last were about, if the crawl lacks links to follow."`
+	Marks    []Rejection `json:"marks,omitempty" doc:"Topics that may be marked good then: they, or topics below them, are what such pages were about."`
 	// Sentence describes the state for people.
 	Sentence string `json:"sentence"`
 	// Causes are what the URLs wait for that are known and not fetched; Main is the one that hinders the crawl.
@@ -62,6 +66,15 @@ func Summarize(crawl string, st *schemas.CrawlStatus, p *Pipeline) Summary {
 	}
 	x.Causes, x.Main = causes(crawl, st, p, time.Now())
 	x.Say("")
+	return x
+}
+
+// Summarize returns the state of a crawl for display, with what its control record and its critic tell of it.
+func (b *Topics) Summarize(crawl string, st *schemas.CrawlStatus, p *Pipeline) Summary {
+	x := Summarize(crawl, st, p)
+	x.HarvestFrom = b.HarvestFrom(crawl)
+	ctl, _ := b.Newest(crawl)
+	x.stagnation(ctl, st)
 	return x
 }
 
@@ -104,7 +117,9 @@ func (x *Summary) Say(rate string) {
 func (x *Summary) Why() string {
 	switch {
 	case x.Main != nil:
-		return x.Main.String()
+		return x.Main.String() + x.offer()
+	case len(x.Rejected) > 0:
+		return x.Reason + x.offer()
 	case x.Reason != "" && x.Waiting != "":
 		return x.Reason + "; " + x.Waiting
 	case x.State == "running" && x.InFlight == 0 && x.Queued == 0:

@@ -119,7 +119,7 @@ func (c *crawlDelete) end(s *cli.Session, b *cli.Topics, ctl *schemas.CrawlContr
 		return nil
 	case !c.Stop:
 		return fmt.Errorf("crawl %q is %s; only a crawl that has finished can be deleted: wait for it (forager crawl watch %s), stop it (forager crawl stop %s), or call this with --stop",
-			c.Crawl, crawls.Summarize(c.Crawl, st, nil).State, c.Crawl, c.Crawl)
+			c.Crawl, crawls.Summarize(b, c.Crawl, st, nil).State, c.Crawl, c.Crawl)
 	}
 	if ctl.GetState() != schemas.CrawlState_CRAWL_STATE_STOPPED {
 		var err error

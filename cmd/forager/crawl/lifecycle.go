@@ -29,7 +29,7 @@ func steer(s *cli.Session, crawl string, state schemas.CrawlState, wait time.Dur
 			return err
 		}
 	}
-	x := crawls.Summarize(crawl, b.Status(crawl), nil)
+	x := crawls.Summarize(b, crawl, b.Status(crawl), nil)
 	return s.Print(x, func(w io.Writer) {
 		if wait == 0 {
 			fmt.Fprintf(w, "%s is to be %s\n", crawl, operate.StateName(&schemas.CrawlControl{State: state}))

@@ -44,7 +44,7 @@ func (c *crawlList) Run(s *cli.Session) error {
 			hidden++
 			continue
 		}
-		list = append(list, listing(ctl, b.Status(name), stages))
+		list = append(list, listing(b, ctl, stages))
 	}
 	return s.Print(list, func(w io.Writer) {
 		if len(list) == 0 {
@@ -66,8 +66,8 @@ func (c *crawlList) Run(s *cli.Session) error {
 	})
 }
 
-func listing(ctl *schemas.CrawlControl, st *schemas.CrawlStatus, stages *operate.Pipeline) listed {
-	at := crawls.Summarize(ctl.GetCrawl(), st, stages)
+func listing(b *cli.Topics, ctl *schemas.CrawlControl, stages *operate.Pipeline) listed {
+	at := crawls.Summarize(b, ctl.GetCrawl(), b.Status(ctl.GetCrawl()), stages)
 	x := listed{
 		Crawl: at.Crawl, State: at.State, Reason: at.Why(), Pages: at.Pages, Budget: ctl.GetBudget().GetPages(),
 		Critic: ctl.GetCritic(), Focus: ctl.GetFocus(), Started: time.UnixMilli(ctl.GetCreatedAt()).UTC(),

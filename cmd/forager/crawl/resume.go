@@ -52,7 +52,7 @@ func (c *crawlResume) Run(s *cli.Session) error {
 			return err
 		}
 	}
-	x := crawls.Summarize(c.Crawl, b.Status(c.Crawl), nil)
+	x := crawls.Summarize(b, c.Crawl, b.Status(c.Crawl), nil)
 	return s.Print(x, func(w io.Writer) {
 		if c.Wait == 0 {
 			fmt.Fprintf(w, "%s is to be running\n", c.Crawl)

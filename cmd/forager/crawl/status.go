@@ -32,8 +32,8 @@ func (c *crawlStatus) Run(s *cli.Session) error {
 	list := make([]crawls.Summary, 0, len(names))
 	stages := crawls.LookAt(s, b)
 	for _, n := range names {
-		x := crawls.Summarize(n, b.Status(n), stages)
-		x.JudgedBy, x.HarvestFrom = crawls.JudgedBy(b, n), b.HarvestFrom(n)
+		x := crawls.Summarize(b, n, b.Status(n), stages)
+		x.JudgedBy = crawls.JudgedBy(b, n)
 		list = append(list, x)
 	}
 	if err := estimate(s, cfg, b, list); err != nil {

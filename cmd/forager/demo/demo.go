@@ -478,7 +478,7 @@ func (d *Demo) follow(name string, began time.Time) (*schemas.CrawlStatus, error
 			return nil, err
 		}
 		st := d.Books.Status(name)
-		x := crawls.Summarize(name, st, nil)
+		x := crawls.Summarize(d.Books, name, st, nil)
 		now := time.Now()
 		rate := float64(x.Pages-lastPages) / now.Sub(last).Seconds()
 		last, lastPages = now, x.Pages

@@ -209,11 +209,10 @@ func makeReport(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, db *an
 	}
 	st := b.Status(crawl)
 	r := &CrawlReport{
-		Summary: crawls.Summarize(crawl, st, crawls.LookAt(ctx, b)), Critic: ctl.GetCritic(), Focus: ctl.GetFocus(), Weights: ctl.GetWeights(), Bad: ctl.GetBad(),
+		Summary: crawls.Summarize(b, crawl, st, crawls.LookAt(ctx, b)), Critic: ctl.GetCritic(), Focus: ctl.GetFocus(), Weights: ctl.GetWeights(), Bad: ctl.GetBad(),
 		Started: time.UnixMilli(ctl.GetCreatedAt()), Window: st.GetWindow(), Spans: make(map[string]span),
 		Data: dataReport{Bucket: cfg.S3.Endpoint + "/" + cfg.S3.Bucket},
 	}
-	r.HarvestFrom = b.HarvestFrom(crawl)
 	r.Budget.Pages, r.Budget.Requests = ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()
 	r.Latency.P50, r.Latency.P95 = st.GetLatencyP50Ms(), st.GetLatencyP95Ms()
 	r.Ranker, r.Arms = crawlfile.NameOf(ctl), armsOf(st)

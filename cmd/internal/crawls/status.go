@@ -23,8 +23,8 @@ type Summary struct {
 
 // Summarize returns the state of a crawl as commands print it; st is nil before prioritize has written a status, and p if the state of
 // the stages is not known.
-func Summarize(crawl string, st *schemas.CrawlStatus, p *operate.Pipeline) Summary {
-	return Summary{Summary: operate.Summarize(crawl, st, p)}
+func Summarize(b *cli.Topics, crawl string, st *schemas.CrawlStatus, p *operate.Pipeline) Summary {
+	return Summary{Summary: b.Summarize(crawl, st, p)}
 }
 
 // LookAt returns the state of the stages; nil if it is not known within a second.
@@ -76,7 +76,7 @@ func FollowWith(s *cli.Session, b *cli.Topics, crawl string, tell func(Summary) 
 		if now.Sub(looked) >= lookEvery {
 			p, looked = LookAt(s, b), now
 		}
-		x := Summarize(crawl, st, p)
+		x := Summarize(b, crawl, st, p)
 		rate := 0.0
 		if !lastAt.IsZero() && now.After(lastAt) {
 			rate = float64(x.Pages-last.Pages) / now.Sub(lastAt).Seconds()
@@ -86,8 +86,8 @@ func FollowWith(s *cli.Session, b *cli.Topics, crawl string, tell func(Summary) 
 			harvest := "" // a crawl that only fetches has none
 			if ctl, err := b.Control(crawl); err == nil && ctl.GetCritic() != "" {
 				harvest = fmt.Sprintf("harvest %.3f  loss %.3f  ", x.Harvest, x.Loss)
-				if from := b.HarvestFrom(crawl); from != "" {
-					harvest += "(" + from + ")  "
+				if x.HarvestFrom != "" {
+					harvest += "(" + x.HarvestFrom + ")  "
 				}
 			}
 			line := fmt.Sprintf("%s  %6.0fs  %s  pages %d  %.0f/s  %squeued %d  in flight %d  loop %d ms %s",

@@ -68,7 +68,7 @@ func (n *Notifier) finished(name string, c *crawl, st *schemas.CrawlStatus, now 
 		return
 	}
 	c.Finished, c.Stalled = e.ID, ""
-	x := operate.Summarize(name, st, nil)
+	x := n.Source.Topics.Summarize(name, st, nil)
 	e.Figures = map[string]float64{"pages": float64(x.Pages), "requests": float64(x.Requests), "harvest": x.Harvest}
 	n.emit(e, now, "crawl %s has finished: %s; %d pages of %d requests, harvest %.3f", name, x.Reason, x.Pages, x.Requests, x.Harvest)
 }

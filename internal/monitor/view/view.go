@@ -175,12 +175,11 @@ func (s *Source) Crawl(name string) (*Crawl, error) {
 	}
 	st := s.Topics.Status(name)
 	c := &Crawl{
-		Summary: operate.Summarize(name, st, s.pipeline()), Revision: ctl.GetRevision(), Wanted: operate.StateName(ctl), Ranker: crawlfile.NameOf(ctl),
+		Summary: s.Topics.Summarize(name, st, s.pipeline()), Revision: ctl.GetRevision(), Wanted: operate.StateName(ctl), Ranker: crawlfile.NameOf(ctl),
 		Rankers: operate.PolicyNames(ctl.GetRankerShadows()), Critic: ctl.GetCritic(), Shadows: ctl.GetShadows(), Focus: ctl.GetFocus(),
 		Weights: object(ctl.GetWeights()), Bad: ctl.GetBad(), Budget: Budget{ctl.GetBudget().GetPages(), ctl.GetBudget().GetRequests()},
 		Started: time.UnixMilli(ctl.GetCreatedAt()).UTC(), Arms: []Arm{},
 	}
-	c.HarvestFrom = s.Topics.HarvestFrom(name)
 	c.Outcomes, c.Refused = object(c.Outcomes), object(c.Refused)
 	for _, a := range st.GetArms() {
 		c.Arms = append(c.Arms, Arm{a.GetPolicy(), a.GetChosen(), a.GetCredited(), a.GetAlpha() / max(a.GetAlpha()+a.GetBeta(), math.SmallestNonzeroFloat64)})
