@@ -44,7 +44,7 @@ func await(ctx context.Context, b *cli.Topics, ctl *schemas.CrawlControl, wait t
 	crawl := ctl.GetCrawl()
 	ok, err := crawls.Poll(ctx, wait, func() (bool, error) {
 		st := b.Status(crawl)
-		return there(st) || operate.Ended(st), nil
+		return st.GetRevision() >= ctl.GetRevision() && (there(st) || operate.Ended(st)), nil
 	})
 	if err != nil || ok {
 		return cli.Leaving(err, "crawl %q is to be %s and will be, without this command, too (forager crawl status %s)", crawl, operate.StateName(ctl), crawl)

@@ -41,14 +41,13 @@ func (c *crawlResume) Run(s *cli.Session) error {
 		return err
 	}
 	defer b.Close()
-	before := b.Status(c.Crawl)
 	r := operate.Resumption{Crawl: c.Crawl, Pages: c.Pages, Requests: c.Requests, RetryFailed: c.RetryFailed, Seeds: seeds}
-	_, sent, err := b.Resume(s, cfg, 0, r)
+	ctl, sent, err := b.Resume(s, cfg, 0, r)
 	if err != nil {
 		return err
 	}
 	if c.Wait > 0 {
-		if err := c.await(s, b, before, sent); err != nil {
+		if err := c.await(s, b, ctl, sent); err != nil {
 			return err
 		}
 	}
@@ -78,8 +77,8 @@ func (c *crawlResume) seeds() ([]string, error) {
 	return seeds, nil
 }
 
-// await waits until prioritize has read all that was sent and has written a status since.
-func (c *crawlResume) await(s *cli.Session, b *cli.Topics, before *schemas.CrawlStatus, sent []stream.Position) error {
+// await waits until prioritize has read all that was sent and has written a status under the control record.
+func (c *crawlResume) await(s *cli.Session, b *cli.Topics, ctl *schemas.CrawlControl, sent []stream.Position) error {
 	last := make(map[int]int64)
 	for _, at := range sent {
 		last[at.Partition] = max(last[at.Partition], at.Offset)
@@ -87,12 +86,5 @@ func (c *crawlResume) await(s *cli.Session, b *cli.Topics, before *schemas.Crawl
 	if err := crawls.Taken(s, b, c.Crawl, last, c.Wait); err != nil {
 		return err
 	}
-	ok, err := crawls.Poll(s, c.Wait, func() (bool, error) {
-		st := b.Status(c.Crawl)
-		return st.GetState() == schemas.ShardState_SHARD_STATE_RUNNING || operate.Ended(st) && (st.GetAt() > before.GetAt() || st.GetEpoch() > before.GetEpoch()), nil
-	})
-	if err == nil && !ok {
-		err = fmt.Errorf("crawl %q is to be running, but is not after %s; does prioritize run? (forager up starts it; its log tells whether it needs records that are past their retention)", c.Crawl, c.Wait)
-	}
-	return cli.Leaving(err, "crawl %q is to be running and will be, without this command, too (forager crawl status %s)", c.Crawl, c.Crawl)
+	return await(s, b, ctl, c.Wait, func(st *schemas.CrawlStatus) bool { return st.GetState() == schemas.ShardState_SHARD_STATE_RUNNING })
 }
