@@ -61,13 +61,14 @@ func (b *Topics) Change(
 		return nil, refuseFetching(crawl)
 	}
 	if dryRun {
-		return x, Settle(ctx, b, store, from.ctl, changed.Control)
+		err = Settle(ctx, b, store, from.ctl, changed.Control)
+	} else {
+		from.ctl, err = b.follow(ctx, store, from, changed.Control)
 	}
-	next, err := b.follow(ctx, store, from, changed.Control)
 	if err != nil {
 		return nil, err
 	}
-	x.Revision = next.GetRevision()
+	x.Revision, x.Differences = from.ctl.GetRevision(), crawlfile.Between(x.before, changed.Control) // names have become versions
 	return x, nil
 }
 

@@ -187,6 +187,31 @@ func TestEveryWayOfAChangeIsChecked(t *testing.T) {
 	}
 }
 
+// TestANameMeansTheNewestVersion: a setting names the newest version of a critic, also where another one of the same name is in force; the
+// difference has the version, and there is none if that is in force.
+func TestANameMeansTheNewestVersion(t *testing.T) {
+	b, store := published(t)
+	ctl := crawling(t, b, store, "c", func(*crawlfile.File) {})
+	newest := ctl.GetCritic()
+	ctl.Critic = "words/0123456789ab"
+	b.Note(ctl)
+	for _, k := range []struct {
+		dry      bool
+		differs  int
+		revision uint64
+	}{{true, 1, 1}, {false, 1, 2}, {true, 0, 2}, {false, 0, 2}} {
+		x, err := b.Change(t.Context(), store, "c", 0, k.dry, func(ctl *schemas.CrawlControl) (*crawlfile.Changed, error) {
+			return crawlfile.Set(ctl, []string{"critic=words"})
+		})
+		if err != nil || len(x.Differences) != k.differs || x.Revision != k.revision || k.differs > 0 && x.Differences[0].After != newest {
+			t.Errorf("%+v: %v, %+v", k, err, x)
+		}
+	}
+	if now, _ := b.Newest("c"); now.GetCritic() != newest || now.GetRevision() != 2 {
+		t.Errorf("in force is %v", now)
+	}
+}
+
 // TestSeedsThatAreExcluded are refused as in a crawl file.
 func TestSeedsThatAreExcluded(t *testing.T) {
 	ctl := &schemas.CrawlControl{Crawl: "c", Scope: new(schemas.Scope), Excludes: &schemas.Excludes{Hosts: []string{"b.example"}}}

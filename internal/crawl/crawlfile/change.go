@@ -61,11 +61,17 @@ func Change(inForce *schemas.CrawlControl, path string) (*Changed, error) {
 	if c.URLList != nil {
 		c.Control.Scope.UrlList, _ = ListObject(c.Control.GetCrawl(), c.URLList)
 	}
-	return compare(inForce, c.Control, func(string) bool { return true }), nil
+	return compare(inForce, c.Control, func(s setting) bool { return !s.versions || !named(s.value(inForce), s.value(c.Control)) }), nil
+}
+
+// Between returns the settings in which two control records of a crawl differ.
+func Between(before, after *schemas.CrawlControl) []Difference {
+	return compare(before, after, func(setting) bool { return true }).Differences
 }
 
 // Set compares single settings with the control record in force: each edit is "setting=value", with a value in YAML, or, for a list
-// of words, "setting+=value" and "setting-=value" with one of them.
+// of words, "setting+=value" and "setting-=value" with one of them. The name of a critic or a guide means its newest version, while in a
+// crawl file it means any.
 func Set(inForce *schemas.CrawlControl, edits []string) (*Changed, error) {
 	f := defaults()
 	f.begun(inForce)
@@ -110,8 +116,8 @@ func Set(inForce *schemas.CrawlControl, edits []string) (*Changed, error) {
 	if problems := r.Problems(); len(problems) > 0 {
 		return nil, &strictyaml.Error{File: inForce.GetCrawl(), Problems: problems}
 	}
-	return compare(inForce, c.Control, func(path string) bool {
-		return slices.ContainsFunc(named, func(n string) bool { return path == n || strings.HasPrefix(path, n+".") })
+	return compare(inForce, c.Control, func(s setting) bool {
+		return slices.ContainsFunc(named, func(n string) bool { return s.path == n || strings.HasPrefix(s.path, n+".") })
 	}), nil
 }
 
@@ -190,12 +196,12 @@ func guidesOf(ctl *schemas.CrawlControl) map[string]string {
 	return guides
 }
 
-// compare returns the settings of some paths in which a control record made of a crawl file differs from the one in force.
-func compare(inForce, file *schemas.CrawlControl, of func(path string) bool) *Changed {
+// compare returns those of some settings in which a control record made of a crawl file differs from the one in force.
+func compare(inForce, file *schemas.CrawlControl, of func(setting) bool) *Changed {
 	c := &Changed{Control: proto.CloneOf(inForce), Differences: []Difference{}}
 	for _, s := range settings {
 		before, after := s.value(inForce), s.value(file)
-		if !of(s.path) || before == after || s.versions && named(before, after) {
+		if before == after || !of(s) {
 			continue
 		}
 		c.Differences = append(c.Differences, Difference{Setting: s.path, Before: before, After: after, Refused: s.refused})
