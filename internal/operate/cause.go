@@ -152,7 +152,7 @@ func (c *Cause) describe(st *schemas.CrawlStatus, late string) {
 	}
 	switch c.kind {
 	case schemas.WaitCause_WAIT_CAUSE_DISK:
-		c.Text = cmp.Or(st.GetActivity(), c.Text)
+		c.Text, _, _ = strings.Cut(cmp.Or(st.GetActivity(), c.Text), "; ") // without the remedy
 	case schemas.WaitCause_WAIT_CAUSE_OUTAGE, schemas.WaitCause_WAIT_CAUSE_HOST_UNREACHABLE:
 		c.Text = cmp.Or(WaitingFor(st), c.Text)
 	case schemas.WaitCause_WAIT_CAUSE_MISSING, schemas.WaitCause_WAIT_CAUSE_STAGE:

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"forager/internal/platform/disk"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -39,6 +40,7 @@ func TestCausesAreNamed(t *testing.T) {
 		inFlight uint64
 		median   uint32
 		quiet    time.Duration // since the status was written
+		activity string
 		p        *Pipeline
 		want     []string // in the sentence; none: nothing hinders it
 		share    float64
@@ -53,6 +55,7 @@ func TestCausesAreNamed(t *testing.T) {
 		{name: "most wait for robots.txt", waits: []*schemas.Wait{wait(schemas.WaitCause_WAIT_CAUSE_ROBOTS, "b.test", 30), pauses}, inFlight: 2, p: idle, want: []string{"75 %", "robots.txt", "b.test"}, share: .75},
 		{name: "refused", waits: []*schemas.Wait{wait(schemas.WaitCause_WAIT_CAUSE_HOST_REFUSED, "b.test", 3)}, p: idle, want: []string{"429 or 503", "politeness.delay"}, share: 1},
 		{name: "held, though most did not pass the gate", waits: []*schemas.Wait{wait(schemas.WaitCause_WAIT_CAUSE_GATE, "", 90), wait(schemas.WaitCause_WAIT_CAUSE_PAUSED, "", 10)}, p: idle, want: []string{"10 %", "paused", "forager crawl resume"}, share: .1},
+		{name: "the disk", waits: []*schemas.Wait{wait(schemas.WaitCause_WAIT_CAUSE_DISK, "/data", 9)}, p: idle, activity: disk.State{Dir: "/data", Need: 1}.String(), want: []string{"disk /data has 0 B free and needs 1 B (free space"}, share: 1},
 		{name: "a stage", waits: []*schemas.Wait{pauses, turn}, inFlight: 16, p: behind("parse-dom", 7, "other"), want: []string{"100 %", "stage parse-dom is behind", "7 s old", "forager up"}, share: 1},
 		{name: "a stage, with the rest of the budget", waits: []*schemas.Wait{wait(schemas.WaitCause_WAIT_CAUSE_BUDGET, "", 9)}, inFlight: 4, p: behind("prioritize", 7, "c"), want: []string{"stage prioritize is behind"}, share: 1},
 		{name: "the budget, and no stage", waits: []*schemas.Wait{wait(schemas.WaitCause_WAIT_CAUSE_BUDGET, "", 9)}, inFlight: 4, p: idle, want: []string{"budget", "--pages"}, share: 1},
@@ -63,6 +66,7 @@ func TestCausesAreNamed(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			st := &schemas.CrawlStatus{
 				State: schemas.ShardState_SHARD_STATE_RUNNING, Waits: k.waits, InFlight: k.inFlight, Queued: 100, Window: 16, LatencyP50Ms: k.median, At: now.Add(-k.quiet).UnixMilli(),
+				Activity: k.activity,
 			}
 			x := Summarize("c", st, k.p)
 			x.Say("2.0 pages/s")
