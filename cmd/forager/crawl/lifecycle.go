@@ -39,18 +39,8 @@ func steer(s *cli.Session, crawl string, state schemas.CrawlState, wait time.Dur
 	})
 }
 
-// await waits until there reports that a crawl is as ctl wants it, or until it has finished.
+// await is operate.Await, with what happens if the command is interrupted.
 func await(ctx context.Context, b *cli.Topics, ctl *schemas.CrawlControl, wait time.Duration, there func(*schemas.CrawlStatus) bool) error {
-	crawl := ctl.GetCrawl()
-	ok, err := crawls.Poll(ctx, wait, func() (bool, error) {
-		st := b.Status(crawl)
-		return st.GetRevision() >= ctl.GetRevision() && (there(st) || operate.Ended(st)), nil
-	})
-	if err != nil || ok {
-		return cli.Leaving(err, "crawl %q is to be %s and will be, without this command, too (forager crawl status %s)", crawl, operate.StateName(ctl), crawl)
-	}
-	if n := b.Status(crawl).GetInFlight(); n > 0 {
-		return fmt.Errorf("crawl %q is to be %s, but %d requests are still in flight after %s; do all stages run? (forager up starts them)", crawl, operate.StateName(ctl), n, wait)
-	}
-	return fmt.Errorf("crawl %q is to be %s, but is not after %s; does prioritize run? (forager up starts it)", crawl, operate.StateName(ctl), wait)
+	err := operate.Await(ctx, b, ctl, wait, there)
+	return cli.Leaving(err, "crawl %q is to be %s and will be, without this command, too (forager crawl status %s)", ctl.GetCrawl(), operate.StateName(ctl), ctl.GetCrawl())
 }

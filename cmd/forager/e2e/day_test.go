@@ -13,6 +13,7 @@ import (
 	"forager/cmd/forager/guide"
 	"forager/cmd/forager/model"
 	"forager/cmd/internal/cli"
+	"forager/internal/operate"
 	"forager/schemas"
 )
 
@@ -159,7 +160,7 @@ func (r *rig) testDeleteShared(t *testing.T) {
 		return len(list)
 	}
 	all := segments()
-	var first, second crawlcmd.Deletion
+	var first, second operate.Deletion
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "delete", "first")), &first); err != nil {
 		t.Fatal(err)
 	}

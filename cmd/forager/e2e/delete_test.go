@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	crawlcmd "forager/cmd/forager/crawl"
 	"forager/cmd/internal/cli"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/schemas"
 )
@@ -27,7 +27,7 @@ func (r *rig) testDelete(t *testing.T, crawl, other string) {
 	}
 	before := segments()
 	r.fails(t, cli.ExitFailure, []string{"crawl", "delete", "nothing"}, `no crawl "nothing"`)
-	var d crawlcmd.Deletion
+	var d operate.Deletion
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "delete", crawl)), &d); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func (r *rig) deletesGuides(crawl string) {
 	if err != nil || len(before) < 3 {
 		r.t.Fatalf("%d guides are called %s: %v", len(before), name, err)
 	}
-	var d crawlcmd.Deletion
+	var d operate.Deletion
 	if err := json.Unmarshal([]byte(r.mustRun("--json", "crawl", "delete", crawl)), &d); err != nil {
 		r.t.Fatal(err)
 	}

@@ -60,7 +60,11 @@ func FetchList(s *cli.Session, cfg *pipeline.Config, b *cli.Topics, urls []strin
 	}
 	old, _ := b.Newest(f.Crawl)
 	if old == nil {
-		if err := placeCrawl(s, cfg, b, crawl, false); err != nil {
+		store, err := objects.Open(cfg.S3)
+		if err == nil {
+			err = operate.Create(s, b, store, crawl, false)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/operate"
 	"forager/schemas"
 )
 
@@ -48,19 +49,7 @@ func (c *SeedArgs) Given(stdin io.Reader) ([]string, error) {
 	return urls, nil
 }
 
-// Taken waits until a crawl has read link.found up to these offsets, by partition.
+// Taken is operate.Taken for a command that may be interrupted.
 func Taken(ctx context.Context, b *cli.Topics, crawl string, last map[int]int64, wait time.Duration) error {
-	ok, err := Poll(ctx, wait, func() (bool, error) {
-		taken := b.Status(crawl).GetSpans()[schemas.TopicLinkFound].GetLast()
-		for partition, offset := range last {
-			if at, known := taken[uint32(partition)]; !known || at < offset {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-	if err == nil && !ok {
-		err = fmt.Errorf("crawl %q has not read the record after %s, but will: it is in %s; does prioritize run? (forager up starts it)", crawl, wait, schemas.TopicLinkFound)
-	}
-	return cli.Leaving(err, "crawl %q will read the record, which is in %s", crawl, schemas.TopicLinkFound)
+	return cli.Leaving(operate.Taken(ctx, b, crawl, last, wait), "crawl %q will read the record, which is in %s", crawl, schemas.TopicLinkFound)
 }

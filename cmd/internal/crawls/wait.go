@@ -10,43 +10,25 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
-	"forager/schemas"
+	"forager/internal/crawl/crawlfile"
+	"forager/internal/operate"
+	"forager/internal/platform/objects"
+	"forager/internal/platform/pipeline"
 )
 
-// Loaded waits until load-clickhouse has read all records that are in the topics now.
-func Loaded(ctx context.Context, b *cli.Topics, wait time.Duration) error {
-	const stage = "load-clickhouse"
-	ends, err := b.Client.Ends(ctx, append([]string{schemas.TopicModelPublished}, cli.StageInputs[stage]...)...)
+// Poll and Loaded are those of package operate.
+var (
+	Poll   = operate.Poll
+	Loaded = operate.Loaded
+)
+
+// StartCrawl is operate.Start with the object store of a pipeline.
+func StartCrawl(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl *crawlfile.Crawl, checkOnly bool) error {
+	store, err := objects.Open(cfg.S3)
 	if err != nil {
 		return err
 	}
-	var behind int64
-	ok, err := Poll(ctx, wait, func() (bool, error) {
-		behind, err = b.Client.LagTo(ctx, stage, ends)
-		return behind == 0, err
-	})
-	if err == nil && !ok {
-		err = fmt.Errorf("%d records still wait before %s after %s; does it run? (forager up starts it)", behind, stage, wait)
-	}
-	return err
-}
-
-// Poll calls done until it returns true, or until wait is over (false).
-func Poll(ctx context.Context, wait time.Duration, done func() (bool, error)) (bool, error) {
-	deadline := time.Now().Add(wait)
-	for {
-		if ok, err := done(); err != nil || ok {
-			return ok, err
-		}
-		if time.Now().After(deadline) {
-			return false, nil
-		}
-		select {
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return operate.Start(ctx, b, store, crawl, checkOnly)
 }
 
 // settleRounds: after the end of a crawl its last leaps become a model and its last links hubs, which become rows. One more round finds

@@ -1,9 +1,7 @@
 package models
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -99,15 +97,6 @@ func PublishGuide(s *cli.Session, name, critic string, data []byte) (version str
 	}
 	m := registry.Guide(name, critic, data, time.Now())
 	return m.GetVersion(), Publish(s, b, store, m, data)
-}
-
-// PutContent stores an object whose name is derived from its content: an existing one is the same.
-func PutContent(ctx context.Context, store *objects.Store, key string, data []byte) error {
-	err := store.Put(ctx, key, bytes.NewReader(data), int64(len(data)))
-	if errors.Is(err, objects.ErrExists) {
-		return nil
-	}
-	return err
 }
 
 // PrintPublished prints the version under which a model was published, nothing if it was not.

@@ -31,7 +31,7 @@ politeness: {delay: 1s, contact: you@a.example}
 // running returns the control record of a crawl that runs by a crawl file.
 func running(t *testing.T, text string) *schemas.CrawlControl {
 	t.Helper()
-	c, problems := parse([]byte(text), t.TempDir(), func(*File) {})
+	c, problems := parse([]byte(text), below(t.TempDir()), func(*File) {})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

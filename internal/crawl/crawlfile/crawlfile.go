@@ -2,6 +2,7 @@ package crawlfile
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -179,7 +180,16 @@ func Load(path string) (*Crawl, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the crawl file: %w", err)
 	}
-	return checked(path, b, func(*File) {})
+	return checked(path, b, below(path), func(*File) {})
+}
+
+// Parse reads the text of a crawl file that comes from another machine. It is a problem if it names files: those of this machine are not
+// for its author. Other errors are those of Load.
+func Parse(text []byte) (*Crawl, error) {
+	refuse := func(string) ([]byte, error) {
+		return nil, errors.New("names a file, which is not read for a crawl file that was sent; give the URLs in seeds, or start the crawl by the command")
+	}
+	return checked("", text, refuse, func(*File) {})
 }
 
 // Complete is Load for a file that may leave out what the caller has from elsewhere: complete
@@ -192,26 +202,36 @@ func Complete(path string, complete func(*File)) (*Crawl, error) {
 			return nil, fmt.Errorf("read the crawl file: %w", err)
 		}
 	}
-	return checked(path, b, complete)
+	return checked(path, b, below(path), complete)
 }
 
 // checked is parse of the text of a file; its problems are the error.
-func checked(path string, b []byte, complete func(*File)) (*Crawl, error) {
-	c, problems := parse(b, filepath.Dir(path), complete)
+func checked(path string, b []byte, read func(name string) ([]byte, error), complete func(*File)) (*Crawl, error) {
+	c, problems := parse(b, read, complete)
 	if len(problems) > 0 {
 		return nil, &strictyaml.Error{File: cmp.Or(path, "the crawl"), Problems: problems}
 	}
 	return c, nil
 }
 
-// parse reads the text of a crawl file; dir is the folder of the files that it names.
-func parse(b []byte, dir string, complete func(*File)) (*Crawl, []strictyaml.Problem) {
+// below reads the files that a crawl file names, relative to its folder.
+func below(path string) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(path), name)
+		}
+		return os.ReadFile(name)
+	}
+}
+
+// parse reads the text of a crawl file, and with read the files that it names.
+func parse(b []byte, read func(name string) ([]byte, error), complete func(*File)) (*Crawl, []strictyaml.Problem) {
 	f := defaults()
 	r := strictyaml.Decode(b, f)
 	complete(f)
 	c := &Crawl{Control: f.control()}
 	f.convert(r, c)
-	f.lists(r, dir, c)
+	f.lists(r, read, c)
 	return c, r.Problems()
 }
 

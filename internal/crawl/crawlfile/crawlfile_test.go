@@ -1,6 +1,7 @@
 package crawlfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,7 +46,7 @@ func folder(t *testing.T, files map[string]string) string {
 
 // asWritten parses the text of a file to which the caller adds nothing.
 func asWritten(b []byte, dir string) (*Crawl, []strictyaml.Problem) {
-	return parse(b, dir, func(*File) {})
+	return parse(b, below(filepath.Join(dir, "crawl.yaml")), func(*File) {})
 }
 
 func TestWholeFile(t *testing.T) {
@@ -77,6 +78,30 @@ func TestWholeFile(t *testing.T) {
 	}
 	if ctl.GetLeaves() != schemas.LeafMode_LEAF_MODE_PAPER || ctl.GetPolicies()[0].GetGate().GetAction() != schemas.GateAction_GATE_ACTION_DEFER {
 		t.Errorf("control: %v", ctl)
+	}
+}
+
+// TestASentFileNamesNoFile: the sender of a crawl file does not learn what the files of this machine have, nor which there are.
+func TestASentFileNamesNoFile(t *testing.T) {
+	dir := folder(t, map[string]string{"seeds.txt": "http://example.org/secret\n"})
+	text := strings.ReplaceAll(strings.ReplaceAll(whole, "seeds.txt", filepath.Join(dir, "seeds.txt")), "list.txt", filepath.Join(dir, "none.txt"))
+	_, err := Parse([]byte(text))
+	var wrong *strictyaml.Error
+	if !errors.As(err, &wrong) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), dir) {
+		t.Fatalf("%v", err)
+	}
+	named := make(map[string]string)
+	for _, p := range wrong.Problems {
+		named[p.Path] = p.Message
+	}
+	for _, path := range []string{"seeds_file", "scope.url_list"} {
+		if !strings.HasPrefix(named[path], "names a file") {
+			t.Errorf("%s: %q", path, named[path])
+		}
+	}
+	const alone = `{"name": "a", "critic": "c", "focus": ["T"], "seeds": ["http://a.example"], "budget": {"pages": 1}, "politeness": {"contact": "me@example.org"}}`
+	if c, err := Parse([]byte(alone)); err != nil || len(c.Seeds) != 1 {
+		t.Errorf("one in JSON that names none: %v, %v", c, err)
 	}
 }
 

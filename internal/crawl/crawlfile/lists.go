@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"forager/internal/platform/strictyaml"
@@ -19,17 +17,17 @@ import (
 )
 
 // lists reads the URLs of a crawl: its seeds, and its URL list.
-func (f *File) lists(r *strictyaml.Report, dir string, c *Crawl) {
+func (f *File) lists(r *strictyaml.Report, read func(name string) ([]byte, error), c *Crawl) {
 	seeds := f.Seeds
 	if f.SeedsFile != "" {
-		seeds = append(seeds, lines(r, "seeds_file", dir, f.SeedsFile)...)
+		seeds = append(seeds, lines(r, "seeds_file", read, f.SeedsFile)...)
 	}
 	c.Seeds = canonical(r, "seeds", seeds)
 	if len(seeds) == 0 {
 		r.Problem("seeds", "is missing; give at least one URL")
 	}
 	if f.Scope.URLList != "" {
-		c.URLList = canonical(r, "scope.url_list", lines(r, "scope.url_list", dir, f.Scope.URLList))
+		c.URLList = canonical(r, "scope.url_list", lines(r, "scope.url_list", read, f.Scope.URLList))
 	}
 	c.seedsInScope(r)
 }
@@ -122,11 +120,8 @@ func canonical(r *strictyaml.Report, path string, raw []string) []string {
 }
 
 // lines reads a list file: one entry in each line, "#" begins a comment line.
-func lines(r *strictyaml.Report, path, dir, name string) []string {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	b, err := os.ReadFile(name)
+func lines(r *strictyaml.Report, path string, read func(name string) ([]byte, error), name string) []string {
+	b, err := read(name)
 	if err != nil {
 		r.Problem(path, "%v", err)
 		return nil

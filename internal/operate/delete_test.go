@@ -1,15 +1,14 @@
-package crawl
+package operate
 
 import (
 	"testing"
 
-	"forager/cmd/internal/cli"
 	"forager/internal/crawl/controls"
 	"forager/schemas"
 )
 
 func TestModelsThatOthersNeedStay(t *testing.T) {
-	b := &cli.Topics{Controls: controls.New()}
+	b := &Topics{Controls: controls.New()}
 	add := func(crawl, prior, pinned string, state schemas.CrawlState) {
 		b.Take(&schemas.CrawlControl{Crawl: crawl, Revision: 1, State: state, Learning: &schemas.Learning{Prior: prior, Pinned: pinned}})
 	}
