@@ -163,7 +163,9 @@ FROM
 
 CREATE OR REPLACE VIEW letters AS
 SELECT * EXCEPT (precedence, recorded_at), bitNot(precedence) AS offset, recorded_at
-FROM letters_rows FINAL;
+FROM letters_rows FINAL
+-- A record without a stage, about one of dead.letter, drops the letter at that offset (forager dead drop).
+WHERE stage != '' AND offset NOT IN (SELECT of_offset FROM letters_rows WHERE stage = '' AND topic = 'dead.letter');
 
 -- One row for each request with all that is known of it. outcome is the final one; empty = no
 -- verdict yet. applied orders the verdicts of a shard: the unit of time of a crawl is the pages

@@ -7,10 +7,12 @@ import (
 	"slices"
 
 	"forager/cmd/internal/cli"
+	"forager/internal/operate"
 )
 
 type deadList struct {
-	letterFilter
+	operate.LetterFilter `embed:""`
+
 	Limit int `help:"The newest so many; 0 = all." default:"100"`
 }
 
@@ -29,9 +31,9 @@ func (c *deadList) Run(s *cli.Session) error {
 		return err
 	}
 	defer b.Close()
-	list, all := []Letter{}, 0
-	err = letters(s, b, func(l Letter) error {
-		if !c.takes(l) {
+	list, all := []operate.Letter{}, 0
+	err = operate.Letters(s, b, func(l operate.Letter) error {
+		if !c.Takes(l) {
 			return nil
 		}
 		all++

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/cmd/internal/cli"
+	"forager/internal/operate"
 	"forager/schemas"
 )
 
@@ -25,7 +26,7 @@ func (c *deadShow) Run(s *cli.Session) error {
 		return err
 	}
 	defer b.Close()
-	found, err := numbered(s, b, []int64{c.Number})
+	found, err := (&operate.LetterChoice{Numbers: []int64{c.Number}}).Letters(s, b)
 	if err != nil {
 		return err
 	}
@@ -36,15 +37,15 @@ func (c *deadShow) Run(s *cli.Session) error {
 	}
 	text, problem := decoded(l.Dead)
 	document := struct {
-		Letter
+		operate.Letter
 		Headers map[string]string `json:"headers"`
 		Key     string            `json:"key"`
 		Bytes   int               `json:"bytes"`
 		Record  json.RawMessage   `json:"record,omitempty"`
 		Problem string            `json:"record_problem,omitempty"`
 		Replay  string            `json:"no_replay,omitempty"`
-	}{Letter: l, Headers: headersOf(l.Dead), Key: fmt.Sprintf("%q", l.Dead.GetKey()), Bytes: len(l.Dead.GetValue()), Record: text, Problem: problem}
-	if _, err := ask(l, time.Now()); err != nil {
+	}{Letter: l, Headers: l.Headers(), Key: fmt.Sprintf("%q", l.Dead.GetKey()), Bytes: len(l.Dead.GetValue()), Record: text, Problem: problem}
+	if _, err := operate.AskReplay(l, time.Now()); err != nil {
 		document.Replay = err.Error()
 	}
 	return s.Print(document, func(w io.Writer) {

@@ -11,9 +11,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/cmd/forager/deadletter"
 	"forager/cmd/forager/demo"
 	"forager/cmd/internal/cli"
+	"forager/internal/operate"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -72,7 +72,7 @@ func (r *rig) testDead(t *testing.T, g *demo.Environment) {
 	r.verified("lost")
 }
 
-func (r *rig) deadLetters(t *testing.T, args ...string) (list []deadletter.Letter) {
+func (r *rig) deadLetters(t *testing.T, args ...string) (list []operate.Letter) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(r.mustRun(append([]string{"--json", "dead", "list"}, args...)...)), &list); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func (r *rig) deadLetters(t *testing.T, args ...string) (list []deadletter.Lette
 }
 
 // losePage removes the segment of a crawl's only page until parse-dom has failed the page, and returns the letter.
-func (r *rig) losePage(t *testing.T, g *demo.Environment) deadletter.Letter {
+func (r *rig) losePage(t *testing.T, g *demo.Environment) operate.Letter {
 	if _, err := r.stack.Processes.Stop(r.s, []string{"parse-dom-0"}, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}

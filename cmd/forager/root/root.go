@@ -35,7 +35,7 @@ type Commands struct {
 	Localgraph guide.LocalgraphCommand `cmd:"" help:"Show the graph of links around known targets."`
 	Crawl      crawl.Command           `cmd:"" help:"Start, watch, steer, stop and delete crawls."`
 	Models     model.Command           `cmd:"" help:"List and inspect models; roll a crawl back to an older one."`
-	Dead       deadletter.Command      `cmd:"" help:"List, show and replay records that no stage could handle."`
+	Dead       deadletter.Command      `cmd:"" help:"List, show, replay and drop records that no stage could handle."`
 	Report     report.Command          `cmd:"" help:"Harvest and loss of a crawl, what it learned, how it treated hosts."`
 	Export     data.ExportCommand      `cmd:"" help:"Write the pages of a crawl as WARC, JSON Lines or URLs."`
 	Query      data.QueryCommand       `cmd:"" help:"Ask ClickHouse about pages, links and what was learned."`

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/monitor/view"
+	"forager/internal/operate"
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
 	"forager/internal/stream/kafka"
@@ -62,6 +63,11 @@ func (n *Notifier) letters(ctx context.Context, now time.Time) error {
 
 // letter adds a dead letter to the event of its crawl, whose text becomes its stage and error.
 func (n *Notifier) letter(added map[string]*view.Event, r *stream.Record) {
+	m := new(schemas.DeadLetter)
+	_ = proto.Unmarshal(r.Value, m) // one of another program has no text
+	if operate.Drops(m) {
+		return
+	}
 	crawl := r.Headers[schemas.HeaderCrawl]
 	if n.Source.Topics.Controls.Get(crawl) == nil {
 		crawl = "" // a name that no crawl has
@@ -72,8 +78,6 @@ func (n *Notifier) letter(added map[string]*view.Event, r *stream.Record) {
 		e.Figures = map[string]float64{"records": 0}
 		added[crawl] = e
 	}
-	m := new(schemas.DeadLetter)
-	_ = proto.Unmarshal(r.Value, m) // one of another program has no text
 	e.Figures["records"]++
 	e.Time, e.Text = time.UnixMilli(m.GetAt()).UTC(), short(m.GetStage()+": "+m.GetError())
 }

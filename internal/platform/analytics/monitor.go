@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"regexp"
 	"time"
 )
 
@@ -133,12 +134,21 @@ type Letters struct {
 	Error   string    `json:"error" doc:"Of the newest one."`
 	Records uint64    `json:"records"`
 	Last    time.Time `json:"last"`
+	Class   string    `json:"class" doc:"Class of the errors: what is replayed or dropped."`
+	Newest  uint64    `json:"newest" doc:"Number of the newest one."`
 }
+
+const lettersDiffer = `[0-9a-f]{6,}|[0-9]+`
+
+var differ = regexp.MustCompile(lettersDiffer)
+
+// ErrorClass is the class of an error: its begin, without digits.
+func ErrorClass(text string) string { return differ.ReplaceAllString(text[:min(len(text), 80)], "#") }
 
 // Letters returns the dead letters by stage, crawl and class of error, the newest class first.
 func (d *DB) Letters(ctx context.Context, most int) ([]Letters, error) {
-	return collect[Letters](ctx, d, `SELECT stage, crawl, argMax(substring(error, 1, 300), at), count(), max(at) AS last FROM letters
-		GROUP BY stage, crawl, replaceRegexpAll(substring(error, 1, 80), '[0-9a-f]{6,}|[0-9]+', '#') ORDER BY last DESC LIMIT {most:UInt64}`,
+	return collect[Letters](ctx, d, `SELECT stage, crawl, argMax(substring(error, 1, 300), at), count(), max(at) AS last, replaceRegexpAll(substring(error, 1, 80), '`+lettersDiffer+`', '#') AS class, max(offset)
+		FROM letters GROUP BY stage, crawl, class ORDER BY last DESC LIMIT {most:UInt64}`,
 		Params{"most": uint64(most)})
 }
 

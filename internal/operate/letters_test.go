@@ -1,4 +1,4 @@
-package deadletter
+package operate
 
 import (
 	"strings"
@@ -18,11 +18,11 @@ func TestAskRefuses(t *testing.T) {
 		return Letter{Stage: stage, Topic: topic, Crawl: "c", Dead: l}
 	}
 	headers := schemas.RequestHeaders(request)
-	rec, err := ask(letterOf("critic-score", schemas.TopicPageParsed, headers), time.Unix(1, 0))
+	rec, err := AskReplay(letterOf("critic-score", schemas.TopicPageParsed, headers), time.Unix(1, 0))
 	if err != nil || string(rec.GetReplay()) != string(request.GetId()) || rec.GetUrl() != request.GetUrl() || rec.GetOutcome() != schemas.Outcome_OUTCOME_REPLAY {
 		t.Errorf("asks with %v, %v", rec, err)
 	}
-	again, err := ask(letterOf("critic-score", schemas.TopicPageParsed, headers), time.Unix(2, 0))
+	again, err := AskReplay(letterOf("critic-score", schemas.TopicPageParsed, headers), time.Unix(2, 0))
 	if err != nil || string(again.GetId()) == string(rec.GetId()) {
 		t.Errorf("asked again, it has the same id (%v)", err)
 	}
@@ -32,7 +32,7 @@ func TestAskRefuses(t *testing.T) {
 		"it is about no request":  letterOf("parse-dom", schemas.TopicPageFetched, nil),
 		`header "crawl" is empty`: letterOf("fetch", schemas.TopicFetchRequested, map[string]string{schemas.HeaderID: headers[schemas.HeaderID]}),
 	} {
-		if _, err := ask(l, time.Now()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := AskReplay(l, time.Now()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("asks though %s: %v", want, err)
 		}
 	}
