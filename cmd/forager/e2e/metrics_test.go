@@ -45,8 +45,8 @@ func (r *rig) testMetrics(t *testing.T, addresses map[string]string) {
 			wait(t, stage+" answers "+probe, func() bool { return scrape(t, addresses[stage]+probe) == "ok\n" })
 		}
 	}
-	// Absent where no crawl is parked; tests of internal/stream cover it.
-	conditional := []string{"forager_stage_parked_records gauge"}
+	// The first is absent where no crawl is parked; tests of internal/stream cover it. The other is that of the monitor (testEvents).
+	conditional := []string{"forager_stage_parked_records gauge", "forager_monitor_webhook_events_total counter"}
 	served := func() string {
 		lines := slices.Clone(conditional)
 		for _, address := range addresses {
