@@ -17,12 +17,12 @@ import (
 // Ranking is what an operator wants of the rankers of a crawl.
 type Ranking struct {
 	// Ranker is its ranker, or several with + between them: the arms of a mixture; empty = as before.
-	Ranker string
+	Ranker string `json:"ranker,omitempty" doc:"Or several with + between them: the arms of a mixture; empty = as before."`
 	// Guides are the published guides that rankers are, by ranker; one that the crawl has already need not be named.
-	Guides map[string]string
+	Guides map[string]string `json:"guides,omitempty" doc:"Published guides, by ranker."`
 	// Shadows are rankers that place every URL that is fetched, for comparison; empty = as before, unless NoShadows ends them.
-	Shadows   []string
-	NoShadows bool
+	Shadows   []string `json:"shadows,omitempty" doc:"Rankers for comparison only; empty = as before."`
+	NoShadows bool     `json:"no_shadows,omitempty"`
 }
 
 // SwitchRanker changes the policies of a crawl that has not finished, by a function that may name guides. It returns the control record

@@ -13,13 +13,14 @@ import (
 
 // Resumption is what a crawl that is paused, was stopped or has finished is given, so that it continues.
 type Resumption struct {
-	Crawl string
+	Crawl string `json:"-"`
 	// Pages and Requests are new budgets, in all; 0 = as before.
-	Pages, Requests uint64
+	Pages    uint64 `json:"pages,omitempty" doc:"New budget of pages, in all; 0 = as before."`
+	Requests uint64 `json:"requests,omitempty" doc:"New budget of requests, in all; 0 = as before."`
 	// RetryFailed tries URLs again whose tries were used up.
-	RetryFailed bool
+	RetryFailed bool `json:"retry_failed,omitempty" doc:"Try URLs again whose tries were used up."`
 	// Seeds are canonical URLs.
-	Seeds []string
+	Seeds []string `json:"seeds,omitempty" maxItems:"1000" doc:"Further seeds."`
 }
 
 // Resume lets a crawl continue with what it is given, and returns its new control record and the positions of what was sent to it. seen is

@@ -6,10 +6,11 @@
 //
 // In: none. Followed: crawl.control, crawl.status, model.published.
 //
-// Out: crawl.control (changes by operators), link.found (seeds, further tries).
+// Out: crawl.control (changes by operators, new and deleted crawls), link.found (seeds, further tries, replays), dead.letter (letters that
+// are dropped).
 //
 // Uses: ClickHouse for curves, hosts, pages and queries that read, each bounded in time and rows; the object store for stored copies,
-// critics, guides, marks and which events were sent; dead.letter and webhooks for events (package notify).
+// critics, guides, marks, URL lists and which events were sent, and to delete crawls; dead.letter and webhooks for events (package notify).
 //
 // State: none. The state of crawls it reads from the compacted topics when it starts; crawls do not notice whether it runs.
 //

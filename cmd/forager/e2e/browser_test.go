@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"forager/internal/platform/analytics"
+	"forager/schemas"
 )
 
 // browser starts the Chromium that make test-browser unpacks. What pages report as errors (exceptions, refusals of their policy) is added
@@ -52,7 +53,7 @@ func browser(t *testing.T, faults *[]string) context.Context {
 }
 
 // TestBrowser opens every view in a Chromium, in the widths of a desk and a telephone, light and dark: nothing is wider than the window,
-// axe-core finds nothing serious, no script of a crawled page runs. Screenshots are written to build/browser.
+// axe-core finds nothing serious, the actions do what they say, no script of a crawled page runs. Screenshots are written to build/browser.
 func TestBrowser(t *testing.T) {
 	r := watched(t)
 	o := r.operator()
@@ -66,6 +67,9 @@ func TestBrowser(t *testing.T) {
 	if err := os.MkdirAll(shots, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	r.until("steered", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 0 })
+	r.fakes("steered", "broken at 17", "other")
+	o.class("broken at #", 1)
 	page := url.QueryEscape(ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0].URL)
 	views := []struct{ name, path string }{
 		{"login", "/"}, {"crawls", "/login?token=" + o.token}, {"crawl", "/crawls/done"}, {"hosts", "/crawls/done/hosts"}, {"pages", "/crawls/done/pages"},
@@ -99,6 +103,7 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("a script of a crawled page ran:\n%s", refused)
 	}
 	faults = nil
+	actInBrowser(t, ctx, r, o)
 	steerInBrowser(t, ctx, o)
 	for _, f := range faults {
 		if !strings.Contains(f, "status of 422") { // a topic that the critic does not have
@@ -166,6 +171,32 @@ const axeRun = `axe.run({exclude: [["iframe"]]}).then(r => JSON.stringify(r.viol
 const tooWide = `document.documentElement.scrollWidth <= innerWidth ? "" :
 	[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll")).map(e => e.tagName).slice(0, 5).join(" ") || "body"`
 
+// actInBrowser replays and drops dead letters, and starts a crawl by its file.
+func actInBrowser(t *testing.T, ctx context.Context, r *rig, o *operator) {
+	t.Helper()
+	ctl, err := r.books.Control("done")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0].URL
+	file := crawlFile("typed", "test", ctl.GetFocus()[0], seed)
+	for _, step := range []struct{ view, script, want string }{
+		{"/letters", `document.querySelector('form[action="/letters/replay"] button').click()`, "Done: 1 requests"},
+		{"/letters", `document.querySelector('button[formaction="/letters/drop"]').click()`, "Done: 1 letters"},
+		{"/", `const form = document.querySelector('form[action="/crawls"]'); form.closest("details").open = true; form.file.value = "name: typed"; form.querySelector("button").click()`, "the crawl file: "},
+		{"/", fmt.Sprintf(`const form = document.querySelector('form[action="/crawls"]'); form.file.value = %q; form.querySelector("button").click()`, file), "typed"},
+	} {
+		var told string
+		if err := chromedp.Run(ctx, opened(o.base+step.view), left(step.script), chromedp.Evaluate(`(document.querySelector(".done, .problem") || document.querySelector("h1")).textContent`, &told)); err != nil {
+			t.Fatalf("%s: %v", step.script, err)
+		}
+		if !strings.HasPrefix(told, step.want) && !strings.HasSuffix(told, step.want) {
+			t.Errorf("%s: the page shows %q", step.script, told)
+		}
+	}
+	r.until("typed", "finished", time.Minute, finished)
+}
+
 // steerInBrowser watches a crawl without reloading and steers it by forms.
 func steerInBrowser(t *testing.T, ctx context.Context, o *operator) {
 	t.Helper()
@@ -183,14 +214,15 @@ func steerInBrowser(t *testing.T, ctx context.Context, o *operator) {
 		{"pause", "", "", "Done: pause"}, {"ranker", "input[name=ranker]", "in-links", "Done: ranker"}, {"seeds", "textarea", "http://h0.s1.sim/", "Done: seeds"},
 		{"change", "textarea", "politeness.delay=70ms", "What would change"},
 		{"focus", "input[name=bad]", "No/Such", ""}, {"resume", "input[name=pages]", "80000", "Done: resume"}, {"stop", "", "", "Done: stop"},
+		{"delete", "input[name=name]", "steered", "Done: steered is deleted"},
 	} {
 		form := fmt.Sprintf(`form[action="/crawls/steered/%s"]`, step.form)
 		var actions []chromedp.Action
 		if step.fill != "" {
 			actions = append(actions, chromedp.Evaluate(fmt.Sprintf(`document.querySelector('%s %s').value = %q`, form, step.fill, step.with), nil))
 		}
-		if step.form == "stop" {
-			actions = append(actions, chromedp.Evaluate(`document.querySelector('`+form+` input[type=checkbox]').click()`, nil))
+		if step.form == "stop" || step.form == "delete" {
+			actions = append(actions, chromedp.Evaluate(`document.querySelectorAll('`+form+` input[type=checkbox]').forEach(c => c.click())`, nil))
 		}
 		actions = append(actions, left(`document.querySelector('`+form+` button').click()`), chromedp.Evaluate(`document.querySelector(".done, .problem").textContent`, &told))
 		if err := chromedp.Run(ctx, actions...); err != nil {

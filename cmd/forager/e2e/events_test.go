@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"forager/internal/monitor/view"
+	"forager/internal/platform/freeport"
 	"forager/internal/platform/objects"
 )
 
@@ -44,7 +45,11 @@ func newHooked(t *testing.T) *hooked {
 		h.got <- e
 	}))
 	t.Cleanup(h.server.Close)
-	h.setting = []string{"    monitor:\n", "    monitor:\n        webhooks: [{url: '" + h.server.URL + "/path', events: [finished], secret: " + hookSecret + "}]\n"}
+	metrics, err := freeport.Addresses(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.setting = []string{"    monitor:\n", "    monitor:\n        metrics: " + metrics[0] + "\n        webhooks: [{url: '" + h.server.URL + "/path', events: [finished], secret: " + hookSecret + "}]\n"}
 	return h
 }
 
@@ -73,7 +78,7 @@ func (h *hooked) testEvents(t *testing.T, r *rig, o *operator) {
 		for {
 			select {
 			case e := <-h.got:
-				if e.Crawl == "done" && crawl != "done" { // killed before it had stored that
+				if e.Crawl == "done" && crawl != "done" || e.Crawl == "sent" || e.Crawl == "formed" { // killed before it had stored that; deleted
 					continue
 				}
 				if e.Crawl != crawl || e.Kind != "finished" || !strings.Contains(e.Text, reason) || e.Link != o.base+"/crawls/"+crawl {
@@ -106,13 +111,22 @@ func (h *hooked) testEvents(t *testing.T, r *rig, o *operator) {
 	defer resp.Body.Close()
 	var ids []string
 	for lines := bufio.NewScanner(resp.Body); lines.Scan() && lines.Text() != "event: crawls"; {
-		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+		if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok && (strings.HasPrefix(id, "done/") || strings.HasPrefix(id, "steered/")) {
 			ids = append(ids, id[:strings.LastIndex(id, "/")])
 		}
 	}
-	if !slices.Equal(ids, []string{"done/finished", "steered/finished"}) {
+	if !slices.Equal(slices.Compact(ids), []string{"done/finished", "steered/dead-letters", "steered/finished"}) {
 		t.Errorf("the stream has %v", ids)
 	}
+	for path, want := range map[string]string{"/": "crawl done has finished: pages budget spent", "/crawls/steered": "crawl steered has finished: stopped"} {
+		if _, _, body := o.do("GET", path, "", ""); !strings.Contains(body, want) || path != "/" && strings.Contains(body, "crawl done has") {
+			t.Errorf("%s does not show the event %q", path, want)
+		}
+	}
+	const count = `forager_monitor_webhook_events_total{outcome="delivered",webhook="1"} `
+	wait(t, "the metric counts what was delivered", func() bool {
+		return strings.Contains(scrape(t, "http://"+r.cfg.Stages.Monitor.Metrics+"/metrics"), count+"1\n")
+	})
 
 	for _, args := range [][]string{{"config"}, {"config", "--all"}, {"config", "--json"}} {
 		if out := r.mustRun(args...); strings.Contains(out, hookSecret) || !strings.Contains(out, "secret: hidden") {

@@ -153,6 +153,8 @@ func TestMonitor(t *testing.T) {
 	r.step(t, "read", func(t *testing.T) { o.t = t; readDone(t, r, o) })
 	r.step(t, "two operators", func(t *testing.T) { o.t = t; twoOperators(t, r, o) })
 	r.step(t, "pages", func(t *testing.T) { o.t = t; harmless(t, o) })
+	r.step(t, "letters", func(t *testing.T) { o.t = t; replaysAndDrops(t, r, o) })
+	r.step(t, "start and delete", func(t *testing.T) { o.t = t; startsAndDeletes(t, r, o) })
 	r.step(t, "events", func(t *testing.T) { h.testEvents(t, r, o) })
 }
 

@@ -13,6 +13,8 @@ import (
 	"forager/internal/monitor/view"
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
+	"forager/internal/platform/strictyaml"
+	"forager/schemas"
 )
 
 // version of the interface.
@@ -80,32 +82,43 @@ type tagged[T any] struct {
 
 func tag(revision uint64) string { return strconv.Quote(strconv.FormatUint(revision, 10)) }
 
+// register registers an operation whose errors become problems.
+func register[I, O any](a huma.API, op huma.Operation, do func(context.Context, *I) (*O, error)) {
+	huma.Register(a, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, Problem(err)
+		}
+		return out, nil
+	})
+}
+
 func crawlOf(s *view.Source, name string) (*tagged[*view.Crawl], error) {
 	c, err := s.Crawl(name)
 	if err != nil {
-		return nil, Problem(err)
+		return nil, err
 	}
 	return &tagged[*view.Crawl]{tag(c.Revision), c}, nil
 }
 
 // asked registers a list of a crawl that ClickHouse is asked for.
-func asked[I any, T any](a huma.API, s *view.Source, id, path, summary string, get func(ctx context.Context, in *I, skip, most int) ([]T, error), parts func(*I) (string, *Part)) {
-	huma.Register(a, huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary}, func(ctx context.Context, in *I) (*list[T], error) {
-		crawl, p := parts(in)
+func asked[I any, P interface {
+	*I
+	parts() (crawl string, p *Part)
+}, T any](a huma.API, s *view.Source, id, path, summary string, get func(ctx context.Context, in *I, skip, most int) ([]T, error)) {
+	register(a, huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary}, func(ctx context.Context, in *I) (*list[T], error) {
+		crawl, p := P(in).parts()
 		skip, err := p.skip()
 		if err != nil {
 			return nil, err
 		}
 		if crawl != "" {
 			if _, err := s.Topics.Control(crawl); err != nil {
-				return nil, Problem(err)
+				return nil, err
 			}
 		}
 		items, err := get(view.Ask(ctx), in, skip, p.Limit+1)
-		if err != nil {
-			return nil, Problem(err)
-		}
-		return listed(items, skip, p.Limit), nil
+		return listed(items, skip, p.Limit), err
 	})
 }
 
@@ -114,6 +127,10 @@ type OfCrawl struct {
 	One
 	Part
 }
+
+func (in *OfCrawl) parts() (string, *Part) { return in.Crawl, &in.Part }
+
+func (p *Part) parts() (string, *Part) { return "", p }
 
 type ofHosts struct {
 	OfCrawl
@@ -137,7 +154,7 @@ type ofURL struct {
 }
 
 func reads(a huma.API, s *view.Source) {
-	huma.Register(a, huma.Operation{OperationID: "list-crawls", Method: http.MethodGet, Path: "/api/v1/crawls", Summary: "Crawls with their states"},
+	register(a, huma.Operation{OperationID: "list-crawls", Method: http.MethodGet, Path: "/api/v1/crawls", Summary: "Crawls with their states"},
 		func(_ context.Context, in *Part) (*list[*view.Crawl], error) {
 			skip, err := in.skip()
 			if err != nil {
@@ -146,65 +163,61 @@ func reads(a huma.API, s *view.Source) {
 			all := s.Crawls()
 			return listed(all[min(skip, len(all)):], skip, in.Limit), nil
 		})
-	huma.Register(a, huma.Operation{OperationID: "get-crawl", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}", Summary: "State of a crawl"},
+	register(a, huma.Operation{OperationID: "get-crawl", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}", Summary: "State of a crawl"},
 		func(_ context.Context, in *One) (*tagged[*view.Crawl], error) { return crawlOf(s, in.Crawl) })
-	huma.Register(a, huma.Operation{OperationID: "list-stages", Method: http.MethodGet, Path: "/api/v1/stages", Summary: "How far the stages are behind, in the order of a page's journey"},
+	register(a, huma.Operation{OperationID: "list-stages", Method: http.MethodGet, Path: "/api/v1/stages", Summary: "How far the stages are behind, in the order of a page's journey"},
 		func(context.Context, *struct{}) (*list[operate.StageLag], error) {
 			all := s.Stages()
 			return listed(all, 0, len(all)), nil
 		})
-	crawl := func(in *OfCrawl) (string, *Part) { return in.Crawl, &in.Part }
 	asked(a, s, "get-curve", "/api/v1/crawls/{crawl}/curve", "Harvest over the delivered pages",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]view.Point, error) {
 			all, err := s.Curve(ctx, in.Crawl)
 			return all[min(skip, len(all)):min(skip+most, len(all))], err
-		}, crawl)
+		})
 	asked(a, s, "get-arms", "/api/v1/crawls/{crawl}/arms", "What the arms of the mixture chose and brought, over the requests",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.ArmPoint, error) {
 			all, err := s.DB.Report(in.Crawl).ArmPoints(ctx)
 			return all[min(skip, len(all)):min(skip+most, len(all))], err
-		}, crawl)
+		})
 	asked(a, s, "list-hosts", "/api/v1/crawls/{crawl}/hosts", "Hosts by what they gave, wasted or failed",
 		func(ctx context.Context, in *ofHosts, skip, most int) ([]analytics.Host, error) {
 			return s.DB.Hosts(ctx, in.Crawl, in.By, skip, most)
-		}, func(in *ofHosts) (string, *Part) { return in.Crawl, &in.Part })
+		})
 	asked(a, s, "list-treated-hosts", "/api/v1/crawls/{crawl}/treatment", "Hosts by how they were treated: pauses, refusals, robots.txt, waiting",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.Treated, error) {
 			all, err := s.DB.Report(in.Crawl).Treated(ctx, skip+most)
 			return all[min(skip, len(all)):], err
-		}, crawl)
+		})
 	asked(a, s, "list-pages", "/api/v1/crawls/{crawl}/pages", "Requests of a URL, or the newest delivered pages",
 		func(ctx context.Context, in *ofPages, skip, most int) ([]analytics.SeenPage, error) {
 			return s.DB.SeenPages(ctx, in.Crawl, in.URL, in.Above, skip, most)
-		}, func(in *ofPages) (string, *Part) { return in.Crawl, &in.Part })
+		})
 	asked(a, s, "list-leaps", "/api/v1/crawls/{crawl}/leaps", "Links of a page with predictions, and what came of them",
 		func(ctx context.Context, in *ofLinks, skip, most int) ([]analytics.SeenLink, error) {
 			all, err := s.DB.SeenLinks(ctx, in.Crawl, in.URL, skip+most)
 			return all[min(skip, len(all)):], err
-		}, func(in *ofLinks) (string, *Part) { return in.Crawl, &in.Part })
+		})
 	asked(a, s, "list-topics", "/api/v1/crawls/{crawl}/topics", "Topics with the pages about them",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]view.Topic, error) {
 			all, err := s.TopicsOf(ctx, in.Crawl)
 			return all[min(skip, len(all)):min(skip+most, len(all))], err
-		}, crawl)
-	huma.Register(a, huma.Operation{OperationID: "get-why", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}/why", Summary: "Why a URL was fetched, waits or was refused"},
+		})
+	register(a, huma.Operation{OperationID: "get-why", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}/why", Summary: "Why a URL was fetched, waits or was refused"},
 		func(ctx context.Context, in *ofURL) (*struct{ Body *operate.Explanation }, error) {
 			e, err := s.Why(ctx, in.Crawl, in.URL)
-			if err != nil {
-				return nil, Problem(err)
-			}
-			return &struct{ Body *operate.Explanation }{e}, nil
+			return &struct{ Body *operate.Explanation }{e}, err
 		})
 	asked(a, s, "list-models", "/api/v1/crawls/{crawl}/models", "Models of a crawl, the newest first",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.MadeModel, error) {
 			return s.DB.MadeModels(ctx, in.Crawl, skip, most)
-		}, crawl)
+		})
 	asked(a, s, "list-dead-letters", "/api/v1/dead-letters", "Records that no stage could handle, by class of error",
 		func(ctx context.Context, _ *Part, skip, most int) ([]analytics.Letters, error) {
 			all, err := s.DB.Letters(ctx, skip+most)
 			return all[min(skip, len(all)):], err
-		}, func(in *Part) (string, *Part) { return "", in })
-	huma.Register(a, huma.Operation{OperationID: "query", Method: http.MethodPost, Path: "/api/v1/query", Summary: "Rows of a query that reads, bounded in time and number",
+		})
+	register(a, huma.Operation{OperationID: "query", Method: http.MethodPost, Path: "/api/v1/query", Summary: "Rows of a query that reads, bounded in time and number",
 		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusConflict, http.StatusServiceUnavailable}},
 		func(ctx context.Context, in *struct {
 			Body struct {
@@ -213,10 +226,7 @@ func reads(a huma.API, s *view.Source) {
 			}
 		}) (*struct{ Body *view.Rows }, error) {
 			rows, err := s.Query(ctx, in.Body.SQL, in.Body.Crawl)
-			if err != nil {
-				return nil, Problem(err)
-			}
-			return &struct{ Body *view.Rows }{rows}, nil
+			return &struct{ Body *view.Rows }{rows}, err
 		})
 }
 
@@ -243,18 +253,18 @@ type change[B any] struct {
 
 func changes(a huma.API, s *view.Source) {
 	plain := func(name, summary string, do func(context.Context, string, uint64) error) {
-		huma.Register(a, operation(name, summary), func(ctx context.Context, in *Revised) (*tagged[*view.Crawl], error) {
+		register(a, operation(name, summary), func(ctx context.Context, in *Revised) (*tagged[*view.Crawl], error) {
 			return changed(s, in, func(seen uint64) error { return do(ctx, in.Crawl, seen) })
 		})
 	}
-	plain("pause", "Pause a crawl; requests in flight end", s.Pause)
-	plain("stop", "Stop a crawl", s.Stop)
+	plain("pause", "Pause a crawl; requests in flight end", s.SetState(schemas.CrawlState_CRAWL_STATE_PAUSED))
+	plain("stop", "Stop a crawl", s.SetState(schemas.CrawlState_CRAWL_STATE_STOPPED))
 	with(a, s, "resume", "Continue a crawl, with a larger budget, seeds or further tries", s.Resume)
 	with(a, s, "ranker", "Change the rankers", s.Rank)
 	with(a, s, "focus", "Mark topics good or bad, or change their weights", s.Focus)
 	with(a, s, "critic", "Change the critics", s.Judge)
 	with(a, s, "model", "Rank by a model", s.Pin)
-	huma.Register(a, operation("change", "Change settings of the crawl file, or show what would be changed or refused"),
+	register(a, operation("change", "Change settings of the crawl file, or show what would be changed or refused"),
 		func(ctx context.Context, in *change[view.Settings]) (*tagged[*operate.Change], error) {
 			seen, err := in.seen()
 			if err != nil {
@@ -262,23 +272,81 @@ func changes(a huma.API, s *view.Source) {
 			}
 			x, err := s.Change(ctx, in.Crawl, seen, &in.Body)
 			if err != nil {
-				return nil, Problem(err)
+				return nil, err
 			}
 			return &tagged[*operate.Change]{tag(x.Revision), x}, nil
 		})
 	with(a, s, "seeds", "Give a crawl more seeds", s.Seed)
 	with(a, s, "marks", "Keep a verdict on pages for the next training of the critic", s.Mark)
+	start := operation("start-crawl", "Start a crawl by its crawl file, in YAML or JSON, which may name no files")
+	start.Path, start.DefaultStatus = "/api/v1/crawls", http.StatusCreated
+	register(a, start, func(ctx context.Context, in *struct {
+		RawBody []byte `contentType:"application/yaml"`
+	}) (*created, error) {
+		name, err := s.Start(ctx, in.RawBody)
+		if err != nil {
+			return nil, err
+		}
+		c, err := s.Crawl(name)
+		if err != nil {
+			return nil, err
+		}
+		return &created{"/api/v1/crawls/" + name, tag(c.Revision), c}, nil
+	})
+	deletion := operation("delete-crawl", "Delete a crawl with its rows, models and pages; may be sent again, and then goes on or waits for its end")
+	deletion.Method, deletion.Path = http.MethodDelete, "/api/v1/crawls/{crawl}"
+	deletion.Responses = map[string]*huma.Response{"202": {Description: "The deletion goes on; send the request again for its result."}}
+	register(a, deletion, func(ctx context.Context, in *struct {
+		Revised
+		view.Delete
+	}) (*deleted, error) {
+		seen, err := in.seen()
+		if err != nil {
+			return nil, err
+		}
+		d, ended, err := s.Delete(ctx, in.Crawl, seen, &in.Delete)
+		if !ended {
+			return &deleted{http.StatusAccepted, d}, err
+		}
+		return &deleted{http.StatusOK, d}, err
+	})
+	letters(a, s, "replay", "Try the requests of dead letters once more; does not wait until the crawls have taken it", operate.Replay)
+	letters(a, s, "drop", "Take dead letters out of lists and counts", operate.Drop)
+}
+
+type created struct {
+	Location string `header:"Location"`
+	ETag     string `header:"ETag"`
+	Body     *view.Crawl
+}
+
+type deleted struct {
+	Status int
+	Body   *operate.Deletion
+}
+
+// letters registers what is done with dead letters.
+func letters[R any](a huma.API, s *view.Source, name, summary string, do func(context.Context, *operate.Topics, *operate.LetterChoice) (*R, error)) {
+	op := operation(name, summary)
+	op.OperationID, op.Path = name+"-dead-letters", "/api/v1/dead-letters/"+name
+	register(a, op, func(ctx context.Context, in *struct{ Body operate.LetterChoice }) (*struct{ Body *R }, error) {
+		result, err := do(ctx, s.Topics, &in.Body)
+		return &struct{ Body *R }{result}, err
+	})
 }
 
 func operation(name, summary string) huma.Operation {
 	return huma.Operation{
 		OperationID: name, Method: http.MethodPost, Path: "/api/v1/crawls/{crawl}/" + name, Summary: summary,
-		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusServiceUnavailable},
+		Errors: []int{
+			http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity,
+			http.StatusServiceUnavailable,
+		},
 	}
 }
 
 func with[B any](a huma.API, s *view.Source, name, summary string, do func(context.Context, string, uint64, *B) error) {
-	huma.Register(a, operation(name, summary), func(ctx context.Context, in *change[B]) (*tagged[*view.Crawl], error) {
+	register(a, operation(name, summary), func(ctx context.Context, in *change[B]) (*tagged[*view.Crawl], error) {
 		return changed(s, &in.Revised, func(seen uint64) error { return do(ctx, in.Crawl, seen, &in.Body) })
 	})
 }
@@ -289,14 +357,24 @@ func changed(s *view.Source, in *Revised, do func(seen uint64) error) (*tagged[*
 		return nil, err
 	}
 	if err := do(seen); err != nil {
-		return nil, Problem(err)
+		return nil, err
 	}
 	return crawlOf(s, in.Crawl)
 }
 
-// Problem returns an error with the status of a response.
+// Problem returns an error with the status of a response. What is wrong with a crawl file has the setting as its location.
 func Problem(err error) huma.StatusError {
-	text := view.Plain(err.Error())
+	if already := huma.StatusError(nil); errors.As(err, &already) {
+		return already
+	}
+	text := view.Plain(strings.ReplaceAll(err.Error(), "\n  ", "; "))
+	if wrong := new(strictyaml.Error); errors.As(err, &wrong) {
+		var settings []error
+		for _, p := range wrong.Problems {
+			settings = append(settings, &huma.ErrorDetail{Message: view.Plain(p.Message), Location: p.Path})
+		}
+		return huma.Error422UnprocessableEntity(text, settings...)
+	}
 	switch {
 	case errors.Is(err, operate.ErrUnknown):
 		return huma.Error404NotFound(text)

@@ -34,7 +34,8 @@ type kept struct {
 }
 
 // retries keeps the responses to changes that have a key, so that a client which has lost the response can send the request again: it gets
-// the same response, and nothing is done twice. What fails in the server or its parts (status 500 and above) may be tried again.
+// the same response, and nothing is done twice. What fails in the server or its parts (status 500
+// and above), or goes on (202), may be tried again.
 type retries struct {
 	mu    sync.Mutex
 	byKey map[string]*kept
@@ -46,7 +47,7 @@ func Once(next http.Handler) http.Handler {
 	t := &retries{byKey: make(map[string]*kept)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := r.Header.Get(keyHeader)
-		if key == "" || r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, "/api/v1/crawls/") {
+		if key == "" || r.Method != http.MethodPost && r.Method != http.MethodDelete || !strings.HasPrefix(r.URL.Path, "/api/v1/") {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -61,7 +62,7 @@ func Once(next http.Handler) http.Handler {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		h := sha256.New()
-		for _, part := range []string{r.URL.RequestURI(), r.Header.Get("If-Match"), string(body)} {
+		for _, part := range []string{r.Method, r.URL.RequestURI(), r.Header.Get("If-Match"), string(body)} {
 			one := sha256.Sum256([]byte(part))
 			h.Write(one[:])
 		}
@@ -108,7 +109,7 @@ func (t *retries) end(key string, rec *recorder) {
 	if k == nil {
 		return // more than maxKept others came meanwhile
 	}
-	if rec.status >= http.StatusInternalServerError || rec.body.Len() == 0 {
+	if rec.status >= http.StatusInternalServerError || rec.status == http.StatusAccepted || rec.body.Len() == 0 {
 		delete(t.byKey, key)
 		t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == key })
 		return

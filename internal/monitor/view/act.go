@@ -3,28 +3,13 @@ package view
 import (
 	"context"
 	"errors"
+	"time"
 
 	"forager/internal/classify/taxonomy"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/operate"
 	"forager/schemas"
 )
-
-// Resume is what a crawl is given so that it continues.
-type Resume struct {
-	Pages       uint64   `json:"pages,omitempty" doc:"New budget of pages, in all; 0 = as before."`
-	Requests    uint64   `json:"requests,omitempty" doc:"New budget of requests, in all; 0 = as before."`
-	RetryFailed bool     `json:"retry_failed,omitempty" doc:"Try URLs again whose tries were used up."`
-	Seeds       []string `json:"seeds,omitempty" maxItems:"1000" doc:"Further seeds."`
-}
-
-// Ranker is a change of rankers.
-type Ranker struct {
-	Ranker    string            `json:"ranker,omitempty" doc:"Or several with + between them: the arms of a mixture; empty = as before."`
-	Guides    map[string]string `json:"guides,omitempty" doc:"Published guides, by ranker."`
-	Shadows   []string          `json:"shadows,omitempty" doc:"Rankers for comparison only; empty = as before."`
-	NoShadows bool              `json:"no_shadows,omitempty"`
-}
 
 // Focus is a change of the focus.
 type Focus struct {
@@ -63,33 +48,59 @@ type Settings struct {
 	DryRun bool     `json:"dry_run,omitempty" doc:"Show what would be changed or refused, change nothing."`
 }
 
-// Pause pauses a crawl. It and the methods below change a crawl as the commands do. seen is the revision from which the change was derived, 0 = that in
-// force. Errors wrap the reasons of package operate.
-func (s *Source) Pause(ctx context.Context, crawl string, seen uint64) error {
-	_, err := s.Topics.SetState(ctx, crawl, seen, schemas.CrawlState_CRAWL_STATE_PAUSED)
-	return err
+// Delete has how a crawl is deleted.
+type Delete struct {
+	Stop bool `query:"stop" doc:"Stop it first, if it has not finished."`
 }
 
-// Stop ends a crawl; Resume lets it continue.
-func (s *Source) Stop(ctx context.Context, crawl string, seen uint64) error {
-	_, err := s.Topics.SetState(ctx, crawl, seen, schemas.CrawlState_CRAWL_STATE_STOPPED)
-	return err
+// Deletions go on when the one who asked has gone; each of their waits takes deleteWait at most, and who asks waits for answerWithin.
+const deleteWait, answerWithin = time.Minute, 40 * time.Second
+
+// Start starts a crawl by the text of its crawl file, which may name no file of this machine (crawlfile.Parse).
+func (s *Source) Start(ctx context.Context, file []byte) (crawl string, err error) {
+	c, err := crawlfile.Parse(file)
+	if err != nil {
+		return "", err
+	}
+	return c.Control.GetCrawl(), operate.Start(ctx, s.Topics, s.Store, c, false)
+}
+
+// Delete deletes a crawl; further calls meanwhile wait for the same. ended is false if it goes on.
+func (s *Source) Delete(ctx context.Context, crawl string, seen uint64, x *Delete) (d *operate.Deletion, ended bool, err error) {
+	job := context.WithoutCancel(ctx)
+	deleted := s.deleting.DoChan(crawl, func() (any, error) {
+		return operate.Deleter{Topics: s.Topics, Store: s.Store, DB: s.DB, Stop: x.Stop, Wait: deleteWait}.Delete(job, crawl, seen)
+	})
+	select {
+	case r := <-deleted:
+		d, _ = r.Val.(*operate.Deletion)
+		return d, true, r.Err
+	case <-time.After(answerWithin):
+		return &operate.Deletion{Crawl: crawl}, false, nil
+	}
+}
+
+// SetState returns what pauses or stops a crawl. It and the methods below change a crawl as the commands do. seen is the revision from which
+// the change was derived, 0 = that in force. Errors wrap the reasons of package operate.
+func (s *Source) SetState(state schemas.CrawlState) func(ctx context.Context, crawl string, seen uint64) error {
+	return func(ctx context.Context, crawl string, seen uint64) error {
+		_, err := s.Topics.SetState(ctx, crawl, seen, state)
+		return err
+	}
 }
 
 // Resume lets a crawl continue.
-func (s *Source) Resume(ctx context.Context, crawl string, seen uint64, r *Resume) error {
-	seeds, err := canonical(r.Seeds)
-	if err != nil {
-		return err
+func (s *Source) Resume(ctx context.Context, crawl string, seen uint64, r *operate.Resumption) (err error) {
+	r.Crawl = crawl
+	if r.Seeds, err = canonical(r.Seeds); err == nil {
+		_, _, err = s.Topics.Resume(ctx, s.Config, seen, *r)
 	}
-	_, _, err = s.Topics.Resume(ctx, s.Config, seen, operate.Resumption{Crawl: crawl, Pages: r.Pages, Requests: r.Requests, RetryFailed: r.RetryFailed, Seeds: seeds})
 	return err
 }
 
 // Rank changes the rankers.
-func (s *Source) Rank(ctx context.Context, crawl string, seen uint64, r *Ranker) error {
-	wanted := operate.Ranking{Ranker: r.Ranker, Guides: r.Guides, Shadows: r.Shadows, NoShadows: r.NoShadows}
-	_, _, err := s.Topics.SwitchRanker(ctx, s.Store, crawl, seen, wanted.Apply)
+func (s *Source) Rank(ctx context.Context, crawl string, seen uint64, r *operate.Ranking) error {
+	_, _, err := s.Topics.SwitchRanker(ctx, s.Store, crawl, seen, r.Apply)
 	return err
 }
 

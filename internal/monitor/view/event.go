@@ -33,6 +33,19 @@ func (s *Source) EventsAfter(id string) []Event {
 	return slices.Clone(s.events[i+1:])
 }
 
+// Events returns the newest events that are kept, of a crawl or, without its name, of all that were not deleted, the newest first.
+func (s *Source) Events(crawl string, most int) (newest []Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := append(s.Topics.Known(), "")
+	for _, e := range slices.Backward(s.events) {
+		if len(newest) < most && (e.Crawl == crawl || crawl == "" && slices.Contains(known, e.Crawl)) {
+			newest = append(newest, e)
+		}
+	}
+	return newest
+}
+
 // notify notifies those who wait for a change; the caller holds mu.
 func (s *Source) notify() {
 	close(s.changed)

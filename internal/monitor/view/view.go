@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
@@ -28,10 +30,11 @@ type Source struct {
 	// paces are the delivered pages of crawls at the times of their last statuses.
 	paces map[string][]pace
 	// seen is the state of the stages at the last look; nil if it was not known. looking is held during a look.
-	looking sync.Mutex
-	seen    *operate.Pipeline
-	looked  time.Time
-	events  []Event
+	looking  sync.Mutex
+	seen     *operate.Pipeline
+	looked   time.Time
+	events   []Event
+	deleting singleflight.Group // by crawl
 	// changed is closed, and replaced, when a record was read or an event announced.
 	changed chan struct{}
 }

@@ -37,6 +37,7 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"three":   func(x float64) string { return fmt.Sprintf("%.3f", x) },
 	"one":     func(x float64) string { return fmt.Sprintf("%.1f", x) },
 	"millis":  func(n uint64) string { return (time.Duration(n) * time.Millisecond).String() },
+	"after":   func(n uint64) uint64 { return n + 1 },
 	"clock": func(t time.Time) string {
 		if t.Unix() <= 0 {
 			return "–"
@@ -66,17 +67,24 @@ type site struct{ *view.Source }
 func Register(mux *http.ServeMux, s *view.Source) {
 	x := site{s}
 	mux.Handle("GET /static/", http.FileServerFS(static))
-	mux.HandleFunc("GET /{$}", x.crawls)
-	mux.HandleFunc("GET /crawls/{crawl}", x.crawl)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { x.showCrawls(w, r, http.StatusOK, new(content)) })
+	mux.HandleFunc("POST /crawls", x.start)
+	for _, name := range []string{"crawl", "hosts", "pages", "page", "topics", "models"} {
+		path := "GET /crawls/{crawl}/" + name
+		if name == "crawl" {
+			path = "GET /crawls/{crawl}"
+		}
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			if c := x.of(w, r); c != nil {
+				x.showView(w, r, http.StatusOK, c, name)
+			}
+		})
+	}
 	mux.HandleFunc("POST /crawls/{crawl}/{action}", x.act)
-	mux.HandleFunc("GET /crawls/{crawl}/hosts", x.hosts)
-	mux.HandleFunc("GET /crawls/{crawl}/pages", x.pages)
-	mux.HandleFunc("GET /crawls/{crawl}/page", x.page)
 	mux.HandleFunc("GET /crawls/{crawl}/copy", x.copy)
-	mux.HandleFunc("GET /crawls/{crawl}/topics", x.topics)
-	mux.HandleFunc("GET /crawls/{crawl}/models", x.models)
 	mux.HandleFunc("GET /compare", x.compare)
-	mux.HandleFunc("GET /letters", x.letters)
+	mux.HandleFunc("GET /letters", func(w http.ResponseWriter, r *http.Request) { x.showLetters(w, r, http.StatusOK, new(content)) })
+	mux.HandleFunc("POST /letters/{action}", x.actOnLetters)
 	mux.HandleFunc("GET /sql", x.sql)
 	mux.HandleFunc("POST /sql", x.sql)
 }
@@ -114,7 +122,11 @@ type content struct {
 	Hubs, Authorities []analytics.RankedPage
 	Models            []analytics.MadeModel
 	Letters           []analytics.Letters
-	Rows              *view.Rows
+	Events            []view.Event
+	// Critics are the names of the critics that are published; File is the text of a crawl file that was refused.
+	Critics []string
+	File    string
+	Rows    *view.Rows
 	// Change is what a form has changed, or would change.
 	Change *operate.Change
 	// Why explains a URL; Unexplained is why it does not.
@@ -145,60 +157,77 @@ func fail(w http.ResponseWriter, c *content, err error) {
 	show(w, p.GetStatus(), c)
 }
 
-// showOr shows a view, or the error of what it would show.
-func showOr(w http.ResponseWriter, status int, c *content, err error) {
+// note keeps the problem of an action for the view that is shown after it, and returns the status.
+func (c *content) note(err error) int {
+	if err == nil {
+		return http.StatusOK
+	}
+	p := api.Problem(err)
+	c.Problem = p.Error()
+	return p.GetStatus()
+}
+
+// of finds the crawl of a request, or shows that there is none.
+func (x site) of(w http.ResponseWriter, r *http.Request) *content {
+	c, err := x.Crawl(r.PathValue("crawl"))
 	if err != nil {
+		fail(w, new(content), err)
+		return nil
+	}
+	return &content{Title: c.Crawl, Crawl: c, Query: r.URL.Query()}
+}
+
+// showView shows a view of a crawl, or the error of what it would show.
+func (x site) showView(w http.ResponseWriter, r *http.Request, status int, c *content, name string) {
+	c.View = name
+	fill := map[string]func(*http.Request, *content) error{
+		"crawl": x.crawl, "hosts": x.hosts, "pages": x.pages, "page": x.page, "topics": x.topics, "models": x.models,
+	}[name]
+	if err := fill(r, c); err != nil {
 		fail(w, c, err)
 		return
 	}
 	show(w, status, c)
 }
 
-// of finds the crawl of a request, or shows that there is none.
-func (x site) of(w http.ResponseWriter, r *http.Request, viewName string) *content {
-	c, err := x.Crawl(r.PathValue("crawl"))
-	if err != nil {
-		fail(w, new(content), err)
-		return nil
-	}
-	return &content{View: viewName, Title: c.Crawl, Crawl: c, Query: r.URL.Query()}
-}
+// shownEvents is the number of events in a view.
+const shownEvents = 10
 
-func (x site) crawls(w http.ResponseWriter, r *http.Request) {
-	c := &content{View: "crawls", Title: "Crawls", Crawls: x.Crawls(), Stages: x.Stages(), Sparks: make(map[string]template.HTML)}
+func (x site) showCrawls(w http.ResponseWriter, r *http.Request, status int, c *content) {
+	c.View, c.Title, c.Crawls, c.Stages, c.Sparks = "crawls", "Crawls", x.Crawls(), x.Stages(), make(map[string]template.HTML)
+	c.Events, c.Critics = x.Events("", shownEvents), x.Topics.CriticNames()
 	for _, one := range c.Crawls {
 		points, err := x.Curve(r.Context(), one.Crawl)
 		if err != nil {
-			c.Problem = "Curves are missing: " + view.Plain(err.Error())
+			c.miss("Curves are", err)
 			break
 		}
 		c.Sparks[one.Crawl] = spark(points)
 	}
-	show(w, http.StatusOK, c)
+	show(w, status, c)
 }
 
-func (x site) crawl(w http.ResponseWriter, r *http.Request) {
-	if c := x.of(w, r, "crawl"); c != nil {
-		x.showCrawl(w, r, http.StatusOK, c)
+// miss tells what of a view is missing, unless a problem is told already.
+func (c *content) miss(what string, err error) {
+	if err != nil && c.Problem == "" {
+		c.Problem = what + " missing: " + view.Plain(err.Error())
 	}
 }
 
-func (x site) showCrawl(w http.ResponseWriter, r *http.Request, status int, c *content) {
-	c.Stages = x.Stages()
+func (x site) crawl(r *http.Request, c *content) error {
+	c.Stages, c.Events = x.Stages(), x.Events(c.Crawl.Crawl, shownEvents)
 	points, err := x.Curve(r.Context(), c.Crawl.Crawl)
-	switch {
-	case err != nil && c.Problem == "":
-		c.Problem = "Curves are missing: " + view.Plain(err.Error())
-	case len(points) > 0:
+	c.miss("Curves are", err)
+	if len(points) > 0 {
 		c.Lately = &points[len(points)-1]
 		c.Charts = curves(points)
 	}
-	if arms, err := x.DB.Report(c.Crawl.Crawl).ArmPoints(view.Ask(r.Context())); err == nil && len(arms) > 0 {
+	arms, err := x.DB.Report(c.Crawl.Crawl).ArmPoints(view.Ask(r.Context()))
+	c.miss("Curves of the mixture are", err)
+	if len(arms) > 0 {
 		c.Charts = append(c.Charts, armCharts(arms)...)
-	} else if err != nil && c.Problem == "" {
-		c.Problem = "Curves of the mixture are missing: " + view.Plain(err.Error())
 	}
-	show(w, status, c)
+	return nil
 }
 
 // armCharts draws what share of the requests each arm of a mixture chose, and what its pages brought.
@@ -261,69 +290,49 @@ func spark(points []view.Point) template.HTML {
 // shownHosts is the number of rows of a view.
 const shownHosts = 50
 
-func (x site) hosts(w http.ResponseWriter, r *http.Request) {
-	c := x.of(w, r, "hosts")
-	if c == nil {
-		return
-	}
+func (x site) hosts(r *http.Request, c *content) (err error) {
 	by := r.FormValue("by")
 	if _, ok := analytics.HostsBy[by]; !ok {
 		by = "yield"
 		c.Query.Set("by", by)
 	}
-	var err error
 	if c.Hosts, err = x.DB.Hosts(view.Ask(r.Context()), c.Crawl.Crawl, by, 0, shownHosts); err != nil {
-		fail(w, c, err)
-		return
+		return err
 	}
-	if c.Treated, err = x.DB.Report(c.Crawl.Crawl).Treated(view.Ask(r.Context()), shownHosts); err != nil {
-		c.Problem = "How hosts were treated is missing: " + view.Plain(err.Error())
-	}
-	show(w, http.StatusOK, c)
+	c.Treated, err = x.DB.Report(c.Crawl.Crawl).Treated(view.Ask(r.Context()), shownHosts)
+	c.miss("How hosts were treated is", err)
+	return nil
 }
 
-func (x site) pages(w http.ResponseWriter, r *http.Request) {
-	c := x.of(w, r, "pages")
-	if c == nil {
-		return
-	}
+func (x site) pages(r *http.Request, c *content) (err error) {
 	var above float64
 	if text := r.FormValue("above"); text != "" {
 		if _, err := fmt.Sscanf(text, "%g", &above); err != nil {
 			above = 0
 		}
 	}
-	var err error
 	c.Pages, err = x.DB.SeenPages(view.Ask(r.Context()), c.Crawl.Crawl, "", above, 0, shownHosts)
-	showOr(w, http.StatusOK, c, err)
+	return err
 }
 
 // shownLinks is the number of links that the view of a page has.
 const shownLinks = 300
 
-func (x site) page(w http.ResponseWriter, r *http.Request) {
-	c := x.of(w, r, "page")
-	if c == nil {
-		return
-	}
-	x.showPage(w, r, http.StatusOK, c, r.FormValue("url"))
-}
-
-func (x site) showPage(w http.ResponseWriter, r *http.Request, status int, c *content, address string) {
-	c.View, c.Query = "page", url.Values{"url": {address}}
+func (x site) page(r *http.Request, c *content) (err error) {
+	address := r.FormValue("url")
+	c.Query = url.Values{"url": {address}}
 	ctx := view.Ask(r.Context())
-	var err error
-	if c.Pages, err = x.DB.SeenPages(ctx, c.Crawl.Crawl, address, 0, 0, 10); err == nil {
-		c.Links, err = x.DB.SeenLinks(ctx, c.Crawl.Crawl, address, shownLinks)
+	if c.Pages, err = x.DB.SeenPages(ctx, c.Crawl.Crawl, address, 0, 0, 10); err != nil {
+		return err
 	}
-	if err != nil {
-		fail(w, c, err)
-		return
+	if c.Links, err = x.DB.SeenLinks(ctx, c.Crawl.Crawl, address, shownLinks); err != nil {
+		return err
 	}
-	if c.Why, err = x.Why(r.Context(), c.Crawl.Crawl, address); err != nil {
-		c.Unexplained = err.Error()
+	var unexplained error
+	if c.Why, unexplained = x.Why(r.Context(), c.Crawl.Crawl, address); unexplained != nil {
+		c.Unexplained = unexplained.Error()
 	}
-	show(w, status, c)
+	return nil
 }
 
 // copyPolicy is that of stored pages: no script, no form, no request to anything.
@@ -358,31 +367,16 @@ func (x site) copy(w http.ResponseWriter, r *http.Request) {
 // shownRanked is the number of hubs, and of authorities, in a view.
 const shownRanked = 20
 
-func (x site) topics(w http.ResponseWriter, r *http.Request) {
-	c := x.of(w, r, "topics")
-	if c == nil {
-		return
-	}
-	x.showTopics(w, r, http.StatusOK, c)
-}
-
-func (x site) showTopics(w http.ResponseWriter, r *http.Request, status int, c *content) {
-	var err error
-	c.View = "topics"
+func (x site) topics(r *http.Request, c *content) (err error) {
 	if c.Topics, err = x.TopicsOf(r.Context(), c.Crawl.Crawl); err == nil {
 		c.Hubs, c.Authorities, err = x.DB.Report(c.Crawl.Crawl).RankedPages(view.Ask(r.Context()), shownRanked)
 	}
-	showOr(w, status, c, err)
+	return err
 }
 
-func (x site) models(w http.ResponseWriter, r *http.Request) {
-	c := x.of(w, r, "models")
-	if c == nil {
-		return
-	}
-	var err error
+func (x site) models(r *http.Request, c *content) (err error) {
 	c.Models, err = x.DB.MadeModels(view.Ask(r.Context()), c.Crawl.Crawl, 0, shownHosts)
-	showOr(w, http.StatusOK, c, err)
+	return err
 }
 
 // maxCompared is the number of crawls in one chart.
@@ -417,11 +411,49 @@ func (c *content) Chosen(name string) bool {
 	return slices.Contains(c.Query["crawl"], name)
 }
 
-func (x site) letters(w http.ResponseWriter, r *http.Request) {
-	c := &content{View: "letters", Title: "Dead letters"}
+func (x site) showLetters(w http.ResponseWriter, r *http.Request, status int, c *content) {
+	c.View, c.Title = "letters", "Dead letters"
 	var err error
-	c.Letters, err = x.DB.Letters(view.Ask(r.Context()), shownHosts)
-	showOr(w, http.StatusOK, c, err)
+	if c.Letters, err = x.DB.Letters(view.Ask(r.Context()), shownHosts); err != nil {
+		fail(w, c, err)
+		return
+	}
+	show(w, status, c)
+}
+
+// actOnLetters replays or drops a class of dead letters, those that the view had.
+func (x site) actOnLetters(w http.ResponseWriter, r *http.Request) {
+	c, choice := new(content), new(operate.LetterChoice)
+	choice.Stage, choice.Crawl, choice.Class = r.PostFormValue("stage"), r.PostFormValue("crawl"), r.PostFormValue("class")
+	_, err := fmt.Sscan(r.PostFormValue("before"), &choice.Before)
+	switch action := r.PathValue("action"); {
+	case err != nil || choice.Class == "":
+		err = fmt.Errorf("%w: the form names no class of letters", operate.ErrRefused)
+	case action == "replay":
+		var replayed *operate.Replayed
+		if replayed, err = operate.Replay(r.Context(), x.Topics, choice); err == nil {
+			c.Done = fmt.Sprintf("Done: %d requests are asked to be tried again; %d letters are about none that can be.", replayed.Asked, replayed.Skipped)
+		}
+	case action == "drop":
+		var dropped *operate.Dropped
+		if dropped, err = operate.Drop(r.Context(), x.Topics, choice); err == nil {
+			c.Done = fmt.Sprintf("Done: %d letters are dropped; the list follows in some seconds.", dropped.Letters)
+		}
+	default:
+		err = fmt.Errorf("%w: no action %s", operate.ErrUnknown, action)
+	}
+	x.showLetters(w, r, c.note(err), c)
+}
+
+// start starts a crawl, and leads to its view.
+func (x site) start(w http.ResponseWriter, r *http.Request) {
+	c := &content{File: r.PostFormValue("file")}
+	name, err := x.Start(r.Context(), []byte(c.File))
+	if err != nil {
+		x.showCrawls(w, r, c.note(err), c)
+		return
+	}
+	http.Redirect(w, r, "/crawls/"+name, http.StatusSeeOther)
 }
 
 func (x site) sql(w http.ResponseWriter, r *http.Request) {
@@ -432,17 +464,15 @@ func (x site) sql(w http.ResponseWriter, r *http.Request) {
 		c.SQL = c.Examples[i].SQL
 	} else if c.SQL != "" {
 		var err error
-		if c.Rows, err = x.Query(r.Context(), c.SQL, r.PostFormValue("crawl")); err != nil {
-			p := api.Problem(err)
-			c.Problem, status = p.Error(), p.GetStatus()
-		}
+		c.Rows, err = x.Query(r.Context(), c.SQL, r.PostFormValue("crawl"))
+		status = c.note(err)
 	}
 	show(w, status, c)
 }
 
 // act makes a change that a form asks for, and shows the view again with the result.
 func (x site) act(w http.ResponseWriter, r *http.Request) {
-	c := x.of(w, r, "crawl")
+	c := x.of(w, r)
 	if c == nil {
 		return
 	}
@@ -457,25 +487,23 @@ func (x site) act(w http.ResponseWriter, r *http.Request) {
 		fail(w, c, fmt.Errorf("%w: no action %s", operate.ErrUnknown, action))
 		return
 	}
-	status := http.StatusOK
-	if err := do(name, seen); err != nil {
-		p := api.Problem(err)
-		c.Problem, status = p.Error(), p.GetStatus()
-	} else if c.Change == nil {
+	status := c.note(do(name, seen))
+	if c.Problem == "" && c.Change == nil && c.Done == "" {
 		c.Done = "Done: " + action + "."
 	}
-	if now, err := x.Crawl(name); err == nil {
+	now, err := x.Crawl(name)
+	switch next := r.PostFormValue("view"); {
+	case err != nil: // deleted
+		c.Crawl = nil
+		x.showCrawls(w, r, status, c)
+		return
+	case next == "topics" || next == "page":
 		c.Crawl = now
+		x.showView(w, r, status, c, next)
+	default:
+		c.Crawl = now
+		x.showView(w, r, status, c, "crawl")
 	}
-	if action == "marks" {
-		x.showPage(w, r, status, c, r.PostFormValue("urls"))
-		return
-	}
-	if r.PostFormValue("view") == "topics" {
-		x.showTopics(w, r, status, c)
-		return
-	}
-	x.showCrawl(w, r, status, c)
 }
 
 // actions are what the forms can ask for; a result that is shown goes to c.
@@ -495,13 +523,29 @@ func (x site) actions(r *http.Request, c *content) map[string]func(crawl string,
 		return n
 	}
 	return map[string]func(string, uint64) error{
-		"pause": func(c string, seen uint64) error { return x.Pause(ctx, c, seen) },
-		"stop":  func(c string, seen uint64) error { return x.Stop(ctx, c, seen) },
+		"pause": func(c string, seen uint64) error {
+			return x.SetState(schemas.CrawlState_CRAWL_STATE_PAUSED)(ctx, c, seen)
+		},
+		"stop": func(c string, seen uint64) error {
+			return x.SetState(schemas.CrawlState_CRAWL_STATE_STOPPED)(ctx, c, seen)
+		},
+		"delete": func(name string, seen uint64) error {
+			if value("name") != name {
+				return fmt.Errorf("%w: the name does not confirm that crawl %s is to be deleted; nothing was done", operate.ErrRefused, name)
+			}
+			d, ended, err := x.Delete(ctx, name, seen, &view.Delete{Stop: value("stop") != ""})
+			if err == nil && ended {
+				c.Done = fmt.Sprintf("Done: %s is deleted with %d segments of pages and %d models.", name, d.Segments, d.Models)
+			} else if err == nil {
+				c.Done = fmt.Sprintf("%s is being deleted.", name)
+			}
+			return err
+		},
 		"resume": func(c string, seen uint64) error {
-			return x.Resume(ctx, c, seen, &view.Resume{Pages: number("pages"), Requests: number("requests"), RetryFailed: value("retry_failed") != "", Seeds: words("seeds")})
+			return x.Resume(ctx, c, seen, &operate.Resumption{Pages: number("pages"), Requests: number("requests"), RetryFailed: value("retry_failed") != "", Seeds: words("seeds")})
 		},
 		"ranker": func(c string, seen uint64) error {
-			return x.Rank(ctx, c, seen, &view.Ranker{Ranker: strings.TrimSpace(value("ranker"))})
+			return x.Rank(ctx, c, seen, &operate.Ranking{Ranker: strings.TrimSpace(value("ranker"))})
 		},
 		"focus": func(c string, seen uint64) error {
 			return x.Focus(ctx, c, seen, &view.Focus{Good: topics("good"), Bad: topics("bad")})
