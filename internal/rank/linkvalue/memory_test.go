@@ -68,6 +68,26 @@ func TestPastIsBounded(t *testing.T) {
 	}
 }
 
+// TestPagesThatAreLinkedToDoNotWaitAgain: of a crawl longer than what is kept of it, pages that others still link to are known as fetched, and
+// credit their sources.
+func TestPagesThatAreLinkedToDoNotWaitAgain(t *testing.T) {
+	r := New()
+	r.past.most = 10 * verdictCost
+	for i := range 100 {
+		rec := &schemas.LinkFound{Url: fmt.Sprint(i), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .5, Calibrated: .5}}
+		for _, v := range []int{0, i + 1} {
+			rec.Links = append(rec.Links, &schemas.Link{Url: fmt.Sprint(v)})
+		}
+		r.Observe(rec)
+		if t0 := r.waiting["0"]; t0 != nil || len(r.waiting) != 1 {
+			t.Fatalf("after %d pages %d URLs wait, and that page 0 waits is %v", i+1, len(r.waiting), t0 != nil)
+		}
+		if s := r.waiting[fmt.Sprint(i+1)].edges[0].from; len(s.outcomes) != 1 {
+			t.Fatalf("page %d has %d outcomes", i, len(s.outcomes))
+		}
+	}
+}
+
 // TestLargePagesTakeBoundedMemory: between two fits, what is counted of crawls with thousands of links on each page is within
 // its bound after every record, and the heap that they take is within what is counted.
 func TestLargePagesTakeBoundedMemory(t *testing.T) {
