@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"forager/internal/rank/linkvalue"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -23,6 +24,13 @@ func TestMemoryIsSharedByShardsThatAreAwake(t *testing.T) {
 		if got := m.share(c.partition, c.usage); got != c.share {
 			t.Errorf("%d: %d bytes, want %d", i, got, c.share)
 		}
+	}
+}
+
+// TestTenLargeCrawlsThatLearnLeaveMemory: ten crawls whose rankers have learned all that they may leave more than a MiB to each frontier.
+func TestTenLargeCrawlsThatLearnLeaveMemory(t *testing.T) {
+	if got := newMemory(shipped.frontier).share(0, usage{10, 10 * linkvalue.MostBytes}); got < 1<<20 {
+		t.Errorf("%d bytes are left", got)
 	}
 }
 

@@ -31,7 +31,7 @@
 //
 // A ranker takes MostBytes at most, after every record. Before a record by which the URLs that wait and their sources could
 // take more than mostHeld bytes, the URLs with the least values are forgotten, until a quarter is free; they have the score of
-// unknown ones then. Sources without waiting links are forgotten. The last verdicts are kept, 200,000 of them or more, fewer if
-// redirects are among them. Of a page the first 2,000 links are taken. All of this follows from the records, not from settings or
+// unknown ones then. Sources without waiting links are forgotten. The verdicts that came, or were linked to, last are kept, 100,000 of them
+// or more, fewer if redirects are among them. Of a page the first 2,000 links are taken. All of this follows from the records, not from settings or
 // from the memory of the machine. Models are fitted, and all values computed, every 20 pages, or less often while many URLs wait.
 package linkvalue

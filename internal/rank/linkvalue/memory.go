@@ -11,8 +11,8 @@ const (
 	// targetCost is what a URL that waits takes apart from its text, edgeCost what each source of it adds, sourceCost what a
 	// source takes and outcomeCost each outcome of it, bytes, with the spare capacity of slices and of the map.
 	targetCost, edgeCost, sourceCost, outcomeCost = 128, 48, 216, 24
-	// mostHeld are the bytes of all of these.
-	mostHeld = 32 << 20
+	// mostHeld are the bytes of all of these: ten crawls of MostBytes fit into the frontier_bytes that are the default.
+	mostHeld = 6 << 20
 	// behindBytes are those of what became of the URLs found on a page.
 	behindBytes = 32
 	// fixedBytes are those of the examples and the ranks.

@@ -11,8 +11,9 @@ type past struct {
 
 // generation is a set of verdicts that takes so many bytes.
 type generation struct {
-	verdicts map[uint64]verdict
-	bytes    int
+	rewards map[uint64]float64 // R, below 0 of what was not delivered
+	to      map[uint64]string  // targets of redirects
+	bytes   int
 }
 
 // verdict is what became of a URL.
@@ -22,32 +23,47 @@ type verdict struct {
 	to        string // target of a redirect, "" = none that is known
 }
 
-// verdictCost is what a verdict takes, bytes, and mostPast what a generation takes at most: that of 200,000 verdicts without
-// redirects.
-const verdictCost, mostPast = 80, 200_000 * verdictCost
+// verdictCost is what a verdict takes, bytes, with the spare capacity of its map, redirectCost what a redirect adds apart from its text,
+// and mostPast what a generation takes at most: that of 100,000 verdicts without redirects.
+const verdictCost, redirectCost, mostPast = 40, 60, 100_000 * verdictCost
 
 func newPast() past { return past{young: newGeneration(), most: mostPast} }
 
-func newGeneration() generation { return generation{verdicts: make(map[uint64]verdict)} }
+func newGeneration() generation {
+	return generation{rewards: make(map[uint64]float64), to: make(map[uint64]string)}
+}
 
 func (p *past) add(url string, v verdict) { p.keep(xxhash.Sum64String(url), v) }
 
 func (p *past) keep(key uint64, v verdict) {
-	cost := verdictCost + len(v.to)
+	cost := verdictCost
+	if v.to != "" {
+		cost += redirectCost + len(v.to)
+	}
 	if p.young.bytes+cost > p.most {
 		p.young, p.old = newGeneration(), p.young
 	}
-	p.young.verdicts[key] = v
 	p.young.bytes += cost
+	if p.young.rewards[key] = v.r; !v.delivered {
+		p.young.rewards[key] = -1
+	}
+	if v.to != "" {
+		p.young.to[key] = v.to
+	}
 }
 
 func (p *past) of(url string) (v verdict, ok bool) {
 	key := xxhash.Sum64String(url)
-	if v, ok = p.young.verdicts[key]; ok {
+	if v, ok = p.young.of(key); ok {
 		return v, true
 	}
-	if v, ok = p.old.verdicts[key]; ok {
+	if v, ok = p.old.of(key); ok {
 		p.keep(key, v)
 	}
 	return v, ok
+}
+
+func (g *generation) of(key uint64) (verdict, bool) {
+	r, ok := g.rewards[key]
+	return verdict{r: max(0, r), delivered: ok && r >= 0, to: g.to[key]}, ok
 }
