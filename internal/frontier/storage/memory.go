@@ -15,6 +15,9 @@ type Memory struct {
 	values map[string]*[]byte
 }
 
+// none is the value of keys without one.
+var none []byte
+
 // NewMemory returns an empty store.
 func NewMemory() *Memory { return &Memory{values: make(map[string]*[]byte)} }
 
@@ -65,15 +68,19 @@ func (m *Memory) ReadCommitted(keys [][]byte, f func(i int, value []byte) error)
 func (m *Memory) Set(key, value []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(value) == 0 { // most of these keys are of queues: they come and go
+		if v, ok := m.tree.Set(string(key), &none); ok && v != &none {
+			delete(m.values, string(key))
+		}
+		return nil
+	}
 	if v := m.values[string(key)]; v != nil {
 		*v = append((*v)[:0], value...)
 		return nil
 	}
 	name, v := string(key), slices.Clone(value)
 	m.tree.Set(name, &v)
-	if len(value) > 0 {
-		m.values[name] = &v
-	}
+	m.values[name] = &v
 	return nil
 }
 
@@ -86,8 +93,9 @@ func (m *Memory) Delete(key []byte) error {
 }
 
 func (m *Memory) delete(key string) {
-	m.tree.Delete(key)
-	delete(m.values, key)
+	if v, ok := m.tree.Delete(key); ok && v != &none {
+		delete(m.values, key)
+	}
 }
 
 // DeleteRange implements Store.
