@@ -1,29 +1,22 @@
 package tfidf
 
 import (
-	"maps"
 	"math"
-	"slices"
 
 	"forager/internal/platform/modelfile"
 )
 
 // Encode writes the corpus into the body of a file.
 func (c *Corpus) Encode(e *modelfile.Encoder) {
-	words := slices.SortedFunc(maps.Keys(c.index), func(a, b string) int { return int(c.index[a]) - int(c.index[b]) })
-	e.Words(words)
+	e.Words(c.words)
 	modelfile.PutArray(e, c.weight)
 }
 
 // Decode reads what Encode wrote; the Decoder has the error.
 func Decode(d *modelfile.Decoder) *Corpus {
-	c := &Corpus{index: make(map[string]uint32)}
-	for i, w := range d.Words("words of the corpus") {
-		c.index[w] = uint32(i)
-	}
-	c.weight = modelfile.Array[float64](d, "weights of words")
-	if n := len(c.index); len(c.weight) != n {
-		d.Fail("%d weights of %d words", len(c.weight), n)
+	c := corpusOf(d.Words("words of the corpus"), modelfile.Array[float64](d, "weights of words"))
+	if len(c.weight) != len(c.words) {
+		d.Fail("%d weights of %d words", len(c.weight), len(c.words))
 	}
 	for _, v := range c.weight {
 		if !(v >= 0 && v <= math.MaxFloat32) {

@@ -59,14 +59,14 @@ func (v *vocabulary) text(i int, read func(i int, add func(word []byte, count ui
 		n, ok := v.number[string(word)]
 		if !ok {
 			n = v.numberOf(string(word))
-			v.last, v.at = append(v.last, 0), append(v.at, 0)
 		}
-		if v.last[n] == i+1 {
-			v.scratch[v.at[n]] += uint64(count)
+		w := &v.words[n]
+		if w.last == i+1 {
+			v.scratch[w.at] += uint64(count)
 			return
 		}
-		v.having[n]++
-		v.last[n], v.at[n] = i+1, len(v.scratch)
+		w.having++
+		w.last, w.at = i+1, len(v.scratch)
 		v.scratch = append(v.scratch, counted(n, count))
 	})
 	return slices.Clone(v.scratch), err

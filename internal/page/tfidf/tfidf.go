@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Document is a text as words with their counts; words are distinct.
@@ -18,8 +19,21 @@ type Document struct {
 
 // Corpus has the weight of each word, by the number of its documents that contain it. It is safe for concurrent use.
 type Corpus struct {
-	index  map[string]uint32 // in the order of the words
-	weight []float64         // log(N/f)
+	words  []string  // ascending
+	weight []float64 // log(N/f)
+	// index returns the numbers of the words. It is made by the first call, as texts of Index need none.
+	index func() map[string]uint32
+}
+
+// corpusOf returns the corpus of words, ascending, with their weights.
+func corpusOf(words []string, weight []float64) *Corpus {
+	return &Corpus{words, weight, sync.OnceValue(func() map[string]uint32 {
+		index := make(map[string]uint32, len(words))
+		for i, w := range words {
+			index[w] = uint32(i)
+		}
+		return index
+	})}
 }
 
 // NewCorpus counts documents; at least one.
@@ -29,7 +43,7 @@ func NewCorpus(documents iter.Seq[Document]) (*Corpus, error) {
 		n++
 		for i, w := range d.Words {
 			if d.Counts[i] > 0 {
-				v.having[v.numberOf(w)]++
+				v.words[v.numberOf(w)].having++
 			}
 		}
 	}
@@ -39,20 +53,26 @@ func NewCorpus(documents iter.Seq[Document]) (*Corpus, error) {
 
 // vocabulary is the words of documents, numbered in the order in which they came.
 type vocabulary struct {
-	number map[string]uint32
-	having []int // documents that have each word
-	// For Index: of each word the last document that has it, plus 1, and where it is among the words of that.
-	last, at []int
-	scratch  Text
+	number  map[string]uint32
+	words   []word
+	scratch Text
+}
+
+// word is a word of a vocabulary.
+type word struct {
+	text   string
+	having int // documents that have it
+	// For Index: the last document that has it, plus 1, and where it is among the words of that.
+	last, at int
 }
 
 func newVocabulary() *vocabulary { return &vocabulary{number: make(map[string]uint32)} }
 
-func (v *vocabulary) numberOf(word string) uint32 {
-	n, ok := v.number[word]
+func (v *vocabulary) numberOf(text string) uint32 {
+	n, ok := v.number[text]
 	if !ok {
-		n = uint32(len(v.having))
-		v.number[word], v.having = n, append(v.having, 0)
+		n = uint32(len(v.words))
+		v.number[text], v.words = n, append(v.words, word{text: text})
 	}
 	return n
 }
@@ -65,9 +85,10 @@ func merge(n int, all ...*vocabulary) (*Corpus, [][]uint32, error) {
 	var words []numbered
 	final := make([][]uint32, len(all))
 	for k, v := range all {
-		final[k] = make([]uint32, len(v.having))
-		for w, old := range v.number {
-			words = append(words, numbered{prefix(w), w, uint32(k), old})
+		words = slices.Grow(words, len(v.words))
+		final[k] = make([]uint32, len(v.words))
+		for old, w := range v.words {
+			words = append(words, numbered{prefix(w.text), w.text, uint32(k), uint32(old)})
 		}
 	}
 	slices.SortFunc(words, func(a, b numbered) int {
@@ -76,25 +97,24 @@ func merge(n int, all ...*vocabulary) (*Corpus, [][]uint32, error) {
 		}
 		return strings.Compare(a.word, b.word)
 	})
-	c := &Corpus{index: all[0].number}
+	var distinct []string
 	var having []int
-	for i, w := range words {
-		if i == 0 || w.word != words[i-1].word {
-			c.index[w.word] = uint32(len(having))
-			having = append(having, 0)
+	for _, w := range words {
+		if len(distinct) == 0 || w.word != distinct[len(distinct)-1] {
+			distinct, having = append(distinct, w.word), append(having, 0)
 		}
-		at := len(having) - 1
-		having[at] += all[w.by].having[w.old]
+		at := len(distinct) - 1
+		having[at] += all[w.by].words[w.old].having
 		final[w.by][w.old] = uint32(at)
 	}
-	c.weight = make([]float64, len(having))
+	weight := make([]float64, len(having))
 	for i, f := range having {
-		c.weight[i] = math.Log(float64(n) / float64(f))
+		weight[i] = math.Log(float64(n) / float64(f))
 	}
-	return c, final, nil
+	return corpusOf(distinct, weight), final, nil
 }
 
-// numbered is a word of a vocabulary.
+// numbered is a word of one of several vocabularies.
 type numbered struct {
 	prefix uint64
 	word   string
@@ -117,9 +137,9 @@ type Vector struct {
 
 // Vector returns the vector of a document.
 func (c *Corpus) Vector(d Document) Vector {
-	t := make(Text, 0, len(d.Words))
+	t, index := make(Text, 0, len(d.Words)), c.index()
 	for i, w := range d.Words {
-		if k, ok := c.index[w]; ok && d.Counts[i] > 0 {
+		if k, ok := index[w]; ok && d.Counts[i] > 0 {
 			t = append(t, counted(k, d.Counts[i]))
 		}
 	}
