@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/blevesearch/snowballstem"
@@ -22,6 +23,7 @@ import (
 	"github.com/blevesearch/snowballstem/spanish"
 	"github.com/blevesearch/snowballstem/swedish"
 	"github.com/blevesearch/snowballstem/turkish"
+	"github.com/cespare/xxhash/v2"
 )
 
 // stemmers are the Snowball stemmers by language.
@@ -47,29 +49,23 @@ func elide(token []byte, language string) []byte {
 	return after
 }
 
-// mostStems is the number of stems in the cache; it is cleared when full.
-const mostStems = 1 << 15
+// recentStems is the number of stems in a cache.
+const recentStems = 1 << 15
 
-// stemmer stems words of one language and caches the stems, each of which takes microseconds.
+// stemmer stems words of one language and caches the stems, each of which takes microseconds, by the hashes of their tokens.
 type stemmer struct {
-	stem  func(*snowballstem.Env) bool
-	stems map[string]string
+	stem   func(*snowballstem.Env) bool
+	recent [recentStems]struct{ token, stem string }
 }
 
 // of returns the stem of a token, or the token itself if the stem is empty.
 func (s *stemmer) of(token []byte) string {
-	if stem, ok := s.stems[string(token)]; ok {
-		return stem
+	at := &s.recent[xxhash.Sum64(token)%recentStems]
+	if at.token != string(token) {
+		at.token = string(token)
+		env := snowballstem.NewEnv(at.token)
+		s.stem(env)
+		at.stem = cmp.Or(env.Current(), at.token)
 	}
-	if len(s.stems) >= mostStems {
-		clear(s.stems)
-	}
-	env := snowballstem.NewEnv(string(token))
-	s.stem(env)
-	stem := env.Current()
-	if stem == "" {
-		stem = string(token)
-	}
-	s.stems[string(token)] = stem
-	return stem
+	return at.stem
 }

@@ -140,7 +140,7 @@ func (w *Words) begin(hint string, read func(add func([]byte) bool)) {
 	}
 	if stem := stemmers[l.code]; w.settings.Stem && stem != nil {
 		if w.stemmers[l.code] == nil {
-			w.stemmers[l.code] = &stemmer{stem: stem, stems: make(map[string]string)}
+			w.stemmers[l.code] = &stemmer{stem: stem}
 		}
 		l.stemmer = w.stemmers[l.code]
 	}
