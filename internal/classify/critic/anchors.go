@@ -17,6 +17,7 @@ func SayAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights *ta
 		return nil, nil
 	}
 	text, o := newSpan(p), NewPrediction(len(weights.Focus))
+	o.rawOnly = true
 	anchors := make([]uint32, len(p.GetLinks()))
 	for i, l := range p.GetLinks() {
 		if err := by.Predict(ctx, o, text.of(l)); err != nil {

@@ -20,8 +20,10 @@ func learnFlat(t *training, want func(example int) bool) (learned, error) {
 
 func (f *flat) predict(o *Prediction, bag *bayes.Bag) {
 	o.Known = f.model.LogLikelihood(o.Raw, bag)
-	f.model.Joint(o.scores, o.Raw, bayes.Temper(o.Known))
-	o.temper()
+	if !o.rawOnly {
+		f.model.Joint(o.scores, o.Raw, bayes.Temper(o.Known))
+		o.temper()
+	}
 	f.model.Joint(o.Raw, o.Raw, 1)
 	o.exact = copy(o.logs, o.Raw) > 0
 	bayes.Normalise(o.Raw, o.Raw)

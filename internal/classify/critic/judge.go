@@ -35,6 +35,8 @@ type Prediction struct {
 	// logs are the logarithms of Raw up to a constant, where exact is set.
 	logs  []float64
 	exact bool
+	// rawOnly: nothing but Raw is needed, and a Model may leave out the rest.
+	rawOnly bool
 }
 
 // NewPrediction returns a Prediction for a number of classes.

@@ -121,8 +121,9 @@ func (m *Model) Predict(_ context.Context, o *Prediction, p *schemas.Page) error
 
 // score sets the prediction for a bag of words.
 func (m *Model) score(o *Prediction, bag *bayes.Bag) {
-	m.judge.predict(o, bag)
-	m.calibration.apply(o)
+	if m.judge.predict(o, bag); !o.rawOnly {
+		m.calibration.apply(o)
+	}
 }
 
 // fill sets s.bag to the words of the reader that are in the model, in the order of their first occurrence.
