@@ -140,6 +140,7 @@ var signals = map[string]signalled{
 	"dead list":       {asks: ""},
 	"dead show":       {asks: "1"},
 	"dead replay":     {asks: "--crawl c"},
+	"dead drop":       {asks: "--crawl c"},
 	"crawl list":      {asks: ""},
 	"crawl start":     {asks: "IN/crawl.yaml"},
 	"crawl status":    {asks: ""},
