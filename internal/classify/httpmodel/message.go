@@ -24,26 +24,26 @@ type pageSent struct {
 }
 
 // fieldsOf returns what is sent of a page.
-func (set *Sent) fieldsOf(from *schemas.Page) (*pageSent, error) {
-	s := new(pageSent)
-	if set.sends("url") {
-		s.URL = from.GetUrl()
+func (s *Sent) fieldsOf(from *schemas.Page) (*pageSent, error) {
+	p := new(pageSent)
+	if s.sends("url") {
+		p.URL = from.GetUrl()
 	}
-	if set.sends("title") {
-		s.Title = from.GetTitle()
+	if s.sends("title") {
+		p.Title = from.GetTitle()
 	}
-	if set.sends("description") {
-		s.Description = from.GetDescription()
+	if s.sends("description") {
+		p.Description = from.GetDescription()
 	}
-	if set.sends("language") {
-		s.Language = from.GetLanguage()
+	if s.sends("language") {
+		p.Language = from.GetLanguage()
 	}
-	if !set.sends("text") {
-		return s, nil
+	if !s.sends("text") {
+		return p, nil
 	}
 	var err error
-	s.Text, err = textOf(from, set.TextBytes)
-	return s, err
+	p.Text, err = textOf(from, s.TextBytes)
+	return p, err
 }
 
 // textOf returns the words of a page, a line a leaf, cut between two words. Case is restored as far as parse-dom
