@@ -189,7 +189,7 @@ func Parse(text []byte) (*Crawl, error) {
 	refuse := func(string) ([]byte, error) {
 		return nil, errors.New("names a file, which is not read for a crawl file that was sent; give the URLs in seeds, or start the crawl by the command")
 	}
-	return checked("", text, refuse, func(*File) {})
+	return checked("the crawl file", text, refuse, func(*File) {})
 }
 
 // Complete is Load for a file that may leave out what the caller has from elsewhere: complete
