@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
-	"forager/cmd/internal/crawls"
 	"forager/cmd/internal/models"
 	"forager/internal/classify/pulearning"
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/export"
+	"forager/internal/operate"
 	"forager/internal/page/dom"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/modelfile"
@@ -125,7 +125,7 @@ func (p *LikedCritic) Retrain(s *cli.Session, set []samples.Sample, crawl string
 	if crawl == "" {
 		return p.Train(s, set)
 	}
-	if err := crawls.Loaded(s, p.B, time.Minute); err != nil {
+	if err := operate.Loaded(s, p.B, time.Minute); err != nil {
 		return nil, nil, err
 	}
 	db, err := analytics.Open(p.Cfg.ClickHouse)

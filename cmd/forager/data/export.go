@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
-	"forager/cmd/internal/crawls"
 	"forager/internal/export"
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
@@ -177,7 +176,7 @@ func (c *ExportCommand) Complete(s *cli.Session, b *cli.Topics, db *analytics.DB
 	outcome := cmp.Or(c.Outcome, schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED))
 	var have uint64
 	want := st.GetOutcomes()[outcome]
-	ok, err := crawls.Poll(s, c.Wait, func() (bool, error) {
+	ok, err := operate.Poll(s, c.Wait, func() (bool, error) {
 		var err error
 		have, err = db.Complete(s, c.Crawl, outcome)
 		return have >= want, err

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"forager/cmd/internal/crawls"
+	"forager/internal/operate"
 	"forager/internal/platform/progress"
 )
 
@@ -141,7 +141,7 @@ func TestProcessesOfACommandThatEndsEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	left.Remove()
-	ended, err := crawls.Poll(t.Context(), time.Minute, func() (bool, error) { return !p.List[0].Alive(), nil })
+	ended, err := operate.Poll(t.Context(), time.Minute, func() (bool, error) { return !p.List[0].Alive(), nil })
 	if err != nil || !ended {
 		t.Errorf("it runs on (%v)", err)
 		syscall.Kill(p.List[0].PID, syscall.SIGKILL)
@@ -151,7 +151,7 @@ func TestProcessesOfACommandThatEndsEarly(t *testing.T) {
 // wait waits until ok.
 func wait(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	if done, err := crawls.Poll(t.Context(), time.Minute, func() (bool, error) { return ok(), nil }); err != nil || !done {
+	if done, err := operate.Poll(t.Context(), time.Minute, func() (bool, error) { return ok(), nil }); err != nil || !done {
 		t.Fatalf("%s: not within a minute (%v)", what, err)
 	}
 }

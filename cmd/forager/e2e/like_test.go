@@ -16,6 +16,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/classify/pulearning"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/schemas"
 )
@@ -86,7 +87,7 @@ func (r *rig) watchLiked(crawl, second string) []string {
 	defer opened.Close()
 	resumed := make(chan error, 1)
 	go func() {
-		_, err := crawls.Poll(r.s, 5*time.Minute, func() (bool, error) {
+		_, err := operate.Poll(r.s, 5*time.Minute, func() (bool, error) {
 			ctl, err := r.books.Control(crawl)
 			return ctl.GetCritic() != second, err
 		})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
-	"forager/cmd/internal/crawls"
 	"forager/internal/operate"
 )
 
@@ -51,7 +50,7 @@ func (c *modelsUse) Run(s *cli.Session) error {
 		want = b.Apprentice(c.Crawl).GetVersion()
 	}
 	if c.Wait > 0 {
-		ok, err := crawls.Poll(s, c.Wait, func() (bool, error) {
+		ok, err := operate.Poll(s, c.Wait, func() (bool, error) {
 			st := b.Status(c.Crawl)
 			// A crawl that learns may have a newer one by the time of its status.
 			if version == "" && b.Published(st.GetModel()).GetPages() > b.Published(want).GetPages() {

@@ -121,7 +121,7 @@ func (f *FetchedList) Pages(s *cli.Session, b *cli.Topics, take func(FetchedPage
 	if err != nil {
 		return nil, err
 	}
-	if err := Loaded(s, b, time.Minute); err != nil {
+	if err := operate.Loaded(s, b, time.Minute); err != nil {
 		return nil, err
 	}
 	answers, err := f.answers(s, db)

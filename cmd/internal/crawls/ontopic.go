@@ -298,7 +298,7 @@ func (x *Summary) Judge(s *cli.Session, cfg *pipeline.Config, b *cli.Topics) {
 	db, err := analytics.Open(cfg.ClickHouse)
 	if err == nil {
 		defer db.Close()
-		if err = Loaded(s, b, time.Minute); err == nil {
+		if err = operate.Loaded(s, b, time.Minute); err == nil {
 			x.OnTopic, err = Estimate(s, b, cfg, db, x.Crawl)
 		}
 	}

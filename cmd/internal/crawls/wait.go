@@ -16,12 +16,6 @@ import (
 	"forager/internal/platform/pipeline"
 )
 
-// Poll and Loaded are those of package operate.
-var (
-	Poll   = operate.Poll
-	Loaded = operate.Loaded
-)
-
 // StartCrawl is operate.Start with the object store of a pipeline.
 func StartCrawl(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl *crawlfile.Crawl, checkOnly bool) error {
 	store, err := objects.Open(cfg.S3)
@@ -67,7 +61,7 @@ func Settle(ctx context.Context, b *cli.Topics, within time.Duration) error {
 // SettleTo waits until every stage has read its topics up to ends.
 func SettleTo(ctx context.Context, b *cli.Topics, ends map[string]map[string][]int64, within time.Duration) error {
 	var waiting []string
-	ok, err := Poll(ctx, within, func() (bool, error) {
+	ok, err := operate.Poll(ctx, within, func() (bool, error) {
 		waiting = waiting[:0]
 		for _, stage := range slices.Sorted(maps.Keys(ends)) {
 			n, err := b.Client.LagTo(ctx, stage, ends[stage])
