@@ -118,8 +118,9 @@ func (x *snapshots) start(ctx context.Context, fast bool) error {
 	marks := x.store.Marks()
 	x.marks = marks.String()
 	go func() {
-		defer os.RemoveAll(dir)
-		x.done <- stream.Recovered(func() error { return x.upload(ctx, dir, marks, fast) })
+		err := stream.Recovered(func() error { return x.upload(ctx, dir, marks, fast) })
+		os.RemoveAll(dir) // before the stage can end
+		x.done <- err
 	}()
 	return nil
 }
