@@ -334,7 +334,8 @@ func TestStatefulBeginsAgainFromTheLastCommit(t *testing.T) {
 	}
 	dir := t.TempDir()
 	r := streamtest.Run(t, func(ctx context.Context) error { return stage.Run(ctx, c, dir) })
-	streamtest.Eventually(t, func() bool { return seen.all(1, n) })
+	// A step that has seen the last record may still be one that fails.
+	streamtest.Eventually(t, func() bool { at, _ := w.Committed(t, "lots", in, 0); return at == n })
 	if err := r.End(); err != nil {
 		t.Fatal(err)
 	}
