@@ -290,7 +290,7 @@ func TestMemoryDoesNotGrowWithPages(t *testing.T) {
 		t.Logf("%d pages, %d rows: at most %.1f MiB alive in %d measurements", pages, c.rows, float64(most)/(1<<20), len(c.live))
 		return float64(most)
 	}
-	small, large := most(2000), most(8000)
+	small, large := most(1000), most(4000)
 	if large > 1.3*small {
 		t.Errorf("%.0f bytes are alive, %.0f with a quarter of the pages", large, small)
 	}
