@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
@@ -143,8 +145,15 @@ func readOnly(ctx context.Context, more map[string]any) context.Context {
 }
 
 // Copy runs a query and writes its result in one of ClickHouse's formats (CSV, JSONEachRow,
-// PrettyCompact, Parquet …). A FORMAT clause of the query takes precedence.
+// PrettyCompact, Parquet …). A FORMAT clause of the query takes precedence. When ctx ends, the server ends the query.
 func (d *DB) Copy(ctx context.Context, w io.Writer, format, sql string, params Params) error {
+	id := rand.Text()
+	ctx = clickhouse.Context(ctx, clickhouse.WithQueryID(id))
+	defer func() {
+		if ctx.Err() != nil {
+			d.kill(id)
+		}
+	}()
 	// The driver refuses a query that ends with a FORMAT clause, but not one that a comment follows.
 	sql = strings.TrimRight(sql, "; \t\r\n") + "\n--"
 	r, err := d.conn.QueryFormat(ctx, format, sql, params.args()...)
@@ -162,6 +171,16 @@ func (d *DB) Copy(ctx context.Context, w io.Writer, format, sql string, params P
 		return d.failed(ctx, "read the result", err)
 	}
 	return r.Close()
+}
+
+// killWithin is how long the server may take to receive that a query is to end.
+const killWithin = time.Second
+
+// kill ends a query that may still run: a server goes on without its client. An error is not of interest to who has left.
+func (d *DB) kill(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), killWithin)
+	defer cancel()
+	_ = d.conn.Exec(ctx, fmt.Sprintf("KILL QUERY WHERE query_id = '%s' ASYNC", id))
 }
 
 // writer remembers its errors, which are not the server's.
