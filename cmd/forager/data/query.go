@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/peterh/liner"
+
 	"forager/cmd/internal/cli"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/archive"
+	"forager/internal/platform/pipeline"
 	tables "forager/schemas/clickhouse"
 )
 
@@ -26,7 +29,8 @@ type QueryCommand struct {
 
 func (c *QueryCommand) Help() string {
 	return `Documented queries are answered in SQL that can be read in schemas/clickhouse/queries.sql. Without --write,
-ClickHouse refuses statements that change anything.
+ClickHouse refuses statements that change anything. On a terminal and without a query, a prompt takes statements, each
+up to a ; at the end of a line: Tab completes names, Up and Ctrl-R find earlier statements, Ctrl-C cancels the statement.
 
   forager query "SELECT crawl, avg(relevance) AS harvest FROM pages WHERE outcome = 'delivered' GROUP BY crawl"
   forager query --list
@@ -36,56 +40,84 @@ ClickHouse refuses statements that change anything.
 
 func (c *QueryCommand) Run(s *cli.Session) error {
 	if c.List {
-		type item struct {
-			Name      string `json:"name"`
-			Title     string `json:"title"`
-			Section   string `json:"section,omitempty"`
-			SQL       string `json:"sql"`
-			OfCrawl   bool   `json:"of_crawl"`
-			OfArchive bool   `json:"of_archive"`
-		}
-		var list []item
-		for _, q := range allDocumented() {
-			list = append(list, item(q))
-		}
-		return s.Print(list, func(w io.Writer) {
-			for _, q := range list {
-				fmt.Fprintf(w, "%-20s %s\n", q.Name, q.Title)
-			}
-		})
+		return list(s)
 	}
-	sql, params := c.SQL, analytics.Params{}
-	for k, v := range c.Param {
-		params[k] = v
-	}
+	q := tables.Query{SQL: c.SQL}
+	_, err := liner.TerminalMode()
+	interactive := err == nil && c.SQL == "" && c.Example == "" && cli.Interactive(s.Stdout)
 	switch {
+	case interactive:
 	case (c.SQL == "") == (c.Example == ""):
 		return cli.Usagef("give a query, or --example NAME (forager query --list shows the names)")
 	case c.Example != "":
-		q, ok := documented(c.Example)
-		if !ok {
+		var ok bool
+		if q, ok = documented(c.Example); !ok {
 			return cli.Usagef("no documented query %q; forager query --list shows the names", c.Example)
 		}
-		switch {
-		case q.OfCrawl && c.Crawl == "":
-			return cli.Usagef("the query %s is about a crawl: give --crawl NAME", q.Name)
-		case q.OfCrawl:
-			params["crawl"] = c.Crawl
-		case c.Crawl != "":
-			return cli.Usagef("the query %s is about all crawls, not about one: leave --crawl out", q.Name)
-		}
-		sql = q.SQL
-	case c.Crawl != "":
-		params["crawl"] = c.Crawl
 	}
-	if !c.Write && !analytics.Reads(sql) {
-		return cli.Usagef("this is no SELECT, WITH, SHOW, DESCRIBE, EXPLAIN, EXISTS or VALUES; --write permits other statements")
+	if !interactive {
+		if err := c.check(q, c.Crawl); err != nil {
+			return err
+		}
 	}
 	cfg, err := s.Pipeline()
 	if err != nil {
 		return err
 	}
-	q, _ := documented(c.Example)
+	db, err := analytics.Open(cfg.ClickHouse)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if interactive {
+		return c.prompt(s, cfg, db)
+	}
+	return c.answer(s, cfg, db, q, c.Crawl)
+}
+
+// list prints the documented queries.
+func list(s *cli.Session) error {
+	type item struct {
+		Name      string `json:"name"`
+		Title     string `json:"title"`
+		Section   string `json:"section,omitempty"`
+		SQL       string `json:"sql"`
+		OfCrawl   bool   `json:"of_crawl"`
+		OfArchive bool   `json:"of_archive"`
+	}
+	var list []item
+	for _, q := range allDocumented() {
+		list = append(list, item(q))
+	}
+	return s.Print(list, func(w io.Writer) {
+		for _, q := range list {
+			fmt.Fprintf(w, "%-20s %s\n", q.Name, q.Title)
+		}
+	})
+}
+
+// check is an error if a documented query lacks its crawl, or a statement needs --write.
+func (c *QueryCommand) check(q tables.Query, crawl string) error {
+	switch {
+	case q.Name != "" && q.OfCrawl && crawl == "":
+		return cli.Usagef("the query %s is about a crawl: give --crawl NAME, or at the prompt %[1]s NAME", q.Name)
+	case q.Name != "" && !q.OfCrawl && crawl != "":
+		return cli.Usagef("the query %s is about all crawls, not about one: leave the crawl out", q.Name)
+	case !c.Write && !analytics.Reads(q.SQL):
+		return cli.Usagef("this is no SELECT, WITH, SHOW, DESCRIBE, EXPLAIN, EXISTS or VALUES; --write permits other statements")
+	}
+	return nil
+}
+
+// answer runs a query, documented or not, and prints its result. crawl may be empty.
+func (c *QueryCommand) answer(s *cli.Session, cfg *pipeline.Config, db *analytics.DB, q tables.Query, crawl string) error {
+	params := analytics.Params{}
+	for k, v := range c.Param {
+		params[k] = v
+	}
+	if crawl != "" {
+		params["crawl"] = crawl
+	}
 	if q.OfArchive {
 		login, err := cfg.S3.Login()
 		if err != nil {
@@ -94,13 +126,8 @@ func (c *QueryCommand) Run(s *cli.Session) error {
 		params["archive"] = cfg.S3.URL(archive.Folder)
 		params["access_key"], params["secret_key"] = login.User, login.Password
 	}
-	db, err := analytics.Open(cfg.ClickHouse)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
 	if q.OfCrawl && !q.OfArchive {
-		if err := hasRows(s, db, c.Crawl); err != nil {
+		if err := hasRows(s, db, crawl); err != nil {
 			return err
 		}
 	}
@@ -108,11 +135,11 @@ func (c *QueryCommand) Run(s *cli.Session) error {
 	if s.JSON {
 		format = "JSON"
 	}
-	ctx := s.Context
+	var ctx context.Context = s
 	if !c.Write {
 		ctx = analytics.ReadOnly(ctx)
 	}
-	err = db.Copy(ctx, s.Data, format, sql, params)
+	err := db.Copy(ctx, s.Data, format, q.SQL, params)
 	switch {
 	case err == nil || analytics.Unavailable(err):
 		return err

@@ -139,7 +139,7 @@ func (r *rig) testUsage(t *testing.T) {
 		{"query", "give a query"},
 		{"query --example loss", "give --crawl NAME"},
 		{"query --example nothing --crawl x", "forager query --list"},
-		{"query --example harvest --crawl x", "leave --crawl out"},
+		{"query --example harvest --crawl x", "leave the crawl out"},
 		{"dead list --stage harvest", `"harvest" is none of fetch, `},
 		{"crawl stop x --wait soon", "--wait"},
 	} {

@@ -195,6 +195,24 @@ func (w *writer) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// Word is a word that a query may contain; Relation: a table or view.
+type Word struct {
+	Name     string
+	Relation bool
+}
+
+// Words returns the tables and views of the database and of system, the columns of the database, and ClickHouse's keywords and functions.
+func (d *DB) Words(ctx context.Context) ([]Word, error) {
+	return collect[Word](ctx, d, `SELECT name, max(relation) FROM
+		(
+			SELECT name, true AS relation FROM system.tables WHERE database IN (currentDatabase(), 'system')
+			UNION ALL SELECT name, false FROM system.columns WHERE database = currentDatabase()
+			UNION ALL SELECT keyword, false FROM system.keywords
+			UNION ALL SELECT name, false FROM system.functions
+		)
+		WHERE match(name, '^[A-Za-z_][A-Za-z0-9_ ]*$') GROUP BY name`, nil)
+}
+
 // Exec runs a statement that has no result.
 func (d *DB) Exec(ctx context.Context, sql string, params Params) error {
 	if err := d.conn.Exec(ctx, sql, params.args()...); err != nil {
