@@ -81,7 +81,15 @@ func TestDocumentedQueries(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	page := cookbook(queries, results)
+	rows, reads := merged(t, l.db), make(map[string]string)
+	for _, q := range queries {
+		params := analytics.Params{}
+		if q.OfCrawl {
+			params["crawl"] = c.crawls()[0]
+		}
+		reads[q.Name] = costOf(t, l.db, q, params, rows)
+	}
+	page := cookbook(queries, results, reads)
 	const path = "../../docs/queries.md"
 	if *update {
 		if err := os.WriteFile(path, page, 0o644); err != nil {
@@ -185,7 +193,7 @@ func same(got, want any) bool {
 const shownOfResult = 4
 
 // cookbook is docs/queries.md.
-func cookbook(queries []tables.Query, results map[string]*analytics.Table) []byte {
+func cookbook(queries []tables.Query, results map[string]*analytics.Table, reads map[string]string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Queries
 
@@ -197,14 +205,15 @@ The results are of two synthetic crawls; at most %d rows are shown. This page is
 [queries.sql](../schemas/clickhouse/queries.sql) by the test that compares each result with a recount of the records of the topics
 (`+"`go test ./stages/load-clickhouse -run TestDocumentedQueries -update`"+`). [archive.sql](../schemas/clickhouse/archive.sql) has further queries, of the
 archive's Parquet files.
-`, len(queries), shownOfResult)
+
+%s`, len(queries), shownOfResult, costs)
 	section := ""
 	for _, q := range queries {
 		if q.Section != section {
 			section = q.Section
 			fmt.Fprintf(&b, "\n## %s\n", section)
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n```sql\n%s\n```\n\n", q.Name, strings.ToUpper(q.Title[:1])+q.Title[1:]+".", q.SQL)
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n%s\n\n```sql\n%s\n```\n\n", q.Name, strings.ToUpper(q.Title[:1])+q.Title[1:]+".", reads[q.Name], q.SQL)
 		r := results[q.Name]
 		var head, line []string
 		for _, column := range r.Columns {
