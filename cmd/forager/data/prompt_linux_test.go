@@ -174,7 +174,8 @@ func TestPrompt(t *testing.T) {
 	state := t.TempDir()
 	p := started(t, state, "query", "--config", path)
 	p.types("SELECT 6 * -- lines\r", "      -> ")
-	p.types("7 AS n;\r", " 42 ")
+	p.types("7 AS n, 'a--\r", "      -> ")
+	p.types("b' AS m;\r", " 42 ")
 	if before := p.types("SELECT 'a' || char(27, 91, 51, 49, 109) AS n;\r", `a\x1b[31m`); strings.Contains(before, "\x1b[31m") {
 		t.Errorf("the result controls the terminal: %q", before)
 	}
@@ -210,12 +211,15 @@ func TestPrompt(t *testing.T) {
 	p = started(t, state, "query", "--config", path)
 	p.types("\x1b[A", "SELECT 1000 + 234 AS n;")
 	p.types("\r", " 1234 ")
-	p.types("\x12T 6", "7 AS n;")
-	p.types("\x03", "^C")
+	p.types("\x12T 6", `7 AS n, 'a--\nb' AS m;`)
+	p.types("\r", " 42 ") // its comment does not hide the second line
 	p.ends("exit\r")
-	if kept, err := os.ReadFile(file); err != nil || bytes.Count(kept, []byte("\n")) > 1100 || !bytes.HasSuffix(kept, []byte("SELECT 1000 + 234 AS n;\nexit\n")) {
+	if kept, err := os.ReadFile(file); err != nil || bytes.Count(kept, []byte("\n")) > 1100 || !bytes.HasSuffix(kept, []byte(" AS m;\nexit\n")) {
 		t.Errorf("history is %d bytes, %v", len(kept), err)
 	}
+	p = started(t, os.DevNull, "query", "--config", path) // where no history can be kept
+	p.types("SELECT 1000 + 234 AS n;\r", " 1234 ")
+	p.ends("exit;\r")
 }
 
 // TestPromptCancels: an interrupt ends the statement that runs, also on the server, and not the prompt.
