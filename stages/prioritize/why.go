@@ -54,8 +54,8 @@ const (
 	mostQuestions = 2
 	// answerWithin is the longest time for an answer, most of which is for a URL list.
 	answerWithin = 20 * time.Second
-	// mostRules bounds the exclude rules of a question, bytes.
-	mostRules = 1 << 20
+	// mostForm bounds the form of a question, bytes.
+	mostForm = 1 << 20
 )
 
 func newExplainer(book *cache, partitions int, get func(context.Context, string) ([]byte, error), address string) *explainer {
@@ -79,13 +79,13 @@ type problem struct {
 	error
 }
 
-// ServeHTTP answers two questions: a GET of why.Path with the parameters crawl, url and depth with a why.Answer, and a POST of
-// why.ExcludesPath with a why.Effect. As JSON with status 200; 404 if the process does not have the shard, 503 if it has not taken the
-// crawl up yet.
+// ServeHTTP answers three questions: a GET of why.Path with the parameters crawl, url and depth with a why.Answer, a POST of
+// why.RefusedPath with a list of why.Refusal, and a POST of why.ExcludesPath with a why.Effect. As JSON with status 200; 404 if the process
+// does not have the shard, 503 if it has not taken the crawl up yet.
 func (x *explainer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
-	r.Body = http.MaxBytesReader(w, r.Body, mostRules)
+	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
 	answer, err := x.answer(ctx, r)
 	var b []byte
 	if err == nil {
@@ -122,35 +122,59 @@ func (x *explainer) answer(ctx context.Context, r *http.Request) (any, error) {
 	if r.URL.Path == why.ExcludesPath {
 		return x.excludes(r)
 	}
-	return x.url(ctx, r)
+	return x.urls(ctx, r)
 }
 
-// url explains a URL.
-func (x *explainer) url(ctx context.Context, r *http.Request) (*why.Answer, error) {
-	u, err := weburl.Parse(r.FormValue("url"))
+// urls explains a URL, or decides about several of one shard.
+func (x *explainer) urls(ctx context.Context, r *http.Request) (any, error) {
+	targets, err := targetsOf(r)
 	if err != nil {
 		return nil, problem{http.StatusBadRequest, err}
 	}
-	depth, err := strconv.ParseUint(r.FormValue("depth"), 10, 32)
-	if err != nil {
-		return nil, problem{http.StatusBadRequest, fmt.Errorf("depth: %w", err)}
-	}
+	first := targets[0]
 	shard := func(ctl *schemas.CrawlControl) (uint32, error) {
-		return schemas.ShardOf(weburl.Host(u.String()), schemas.ShardsOf(ctl)), nil
+		return schemas.ShardOf(weburl.Host(first.URL), schemas.ShardsOf(ctl)), nil
 	}
 	view, name, err := x.view(r.FormValue("crawl"), shard)
 	if err != nil {
 		return nil, err
 	}
 	defer view.Close()
-	q := why.Question{Shard: name.Shard, URL: u.String(), Depth: uint32(depth), Now: time.Now()}
+	q := why.Question{Shard: name.Shard, URL: first.URL, Depth: first.Depth, Now: time.Now()}
 	if q.Control, err = controlIn(view, unit(name.Crawl, name.Shard)); err != nil {
 		return nil, err
 	}
 	if q.Scope, err = x.scope(ctx, q.Control.GetScope()); err != nil {
 		return nil, err
 	}
+	if r.URL.Path == why.RefusedPath {
+		return why.Refused(view, q, targets)
+	}
 	return why.Ask(view, q)
+}
+
+// targetsOf returns the URLs of a question, at least one, with their depths.
+func targetsOf(r *http.Request) ([]why.Target, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, err
+	}
+	urls, depths := r.Form["url"], r.Form["depth"]
+	if len(urls) == 0 || len(urls) != len(depths) {
+		return nil, fmt.Errorf("url and depth: there are %d and %d", len(urls), len(depths))
+	}
+	targets := make([]why.Target, len(urls))
+	for i := range targets {
+		u, err := weburl.Parse(urls[i])
+		if err != nil {
+			return nil, err
+		}
+		depth, err := strconv.ParseUint(depths[i], 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("depth: %w", err)
+		}
+		targets[i] = why.Target{URL: u.String(), Depth: uint32(depth)}
+	}
+	return targets, nil
 }
 
 // excludes counts what exclude rules would change in a shard.

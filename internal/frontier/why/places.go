@@ -7,7 +7,6 @@ import (
 
 	"forager/internal/frontier"
 	"forager/internal/frontier/state"
-	"forager/internal/web/scope"
 	"forager/schemas"
 )
 
@@ -20,14 +19,11 @@ const (
 
 // places describes the places of a queued entry.
 func (q *question) places(e *state.Entry) error {
-	a, policies := q.answer, q.Control.GetPolicies()
 	if q.unranked(e) {
-		a.Decisions = append(a.Decisions, Decision{"ranker", false, "the rankers were changed, and it has no place under the new ones yet", "time alone: entries are placed in the background"})
 		return nil
 	}
-	leading := q.leading()
 	for i, p := range e.Places {
-		x := Place{Policy: policies[i].GetName(), In: p.In}
+		x := Place{Policy: q.Control.GetPolicies()[i].GetName(), In: p.In}
 		if p.In {
 			var err error
 			x.Tier, x.Score = p.Tier, p.Score
@@ -40,19 +36,26 @@ func (q *question) places(e *state.Entry) error {
 				return err
 			}
 		}
-		a.Places = append(a.Places, x)
+		q.answer.Places = append(q.answer.Places, x)
+	}
+	return nil
+}
+
+// ofPlaces are the decisions that follow from the places of a queued entry.
+func (q *question) ofPlaces(e *state.Entry) []Decision {
+	if q.unranked(e) {
+		return []Decision{{"ranker", false, "the rankers were changed, and it has no place under the new ones yet", "time alone: entries are placed in the background"}}
 	}
 	gate := Decision{Rule: "gate", Passed: q.within(e), Reason: "a ranker has a place for it"}
 	if !gate.Passed {
-		gate.Reason = "the gate of the ranker (" + strings.Join(names(q, leading), ", ") + ") lets none of the links to it through: the pages that link to it are not relevant enough"
+		gate.Reason = "the gate of the ranker (" + strings.Join(names(q, q.leading()), ", ") + ") lets none of the links to it through: the pages that link to it are not relevant enough"
 		gate.Change = "a relevant page that links to it, or another ranker (forager crawl ranker)"
 	}
-	a.Decisions = append(a.Decisions, gate)
-	groups, err := scope.NewPriority(q.Control.GetPriority())
-	if rule := groups.Rule(e.URL); rule != "" {
-		a.Decisions = append(a.Decisions, Decision{"priority", true, "the rule " + rule + " puts it into other tiers than URLs of other hosts", "take the rule away (forager crawl change)"})
+	all := []Decision{gate}
+	if rule := q.groups.Rule(e.URL); rule != "" {
+		all = append(all, Decision{"priority", true, "the rule " + rule + " puts it into other tiers than URLs of other hosts", "take the rule away (forager crawl change)"})
 	}
-	return err
+	return all
 }
 
 func names(q *question, n int) (all []string) {

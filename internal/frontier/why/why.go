@@ -41,6 +41,9 @@ type question struct {
 	state  *state.Records
 	hosts  *queue.Hosts
 	answer *Answer
+	// excludes and groups are the rules of the control record.
+	excludes *scope.Excludes
+	groups   *scope.Priority
 	// flights are the requests in flight by host.
 	flights map[uint32]uint32
 }
@@ -48,57 +51,79 @@ type question struct {
 // Ask answers a question from the state of its shard in a store; without state every URL is unknown. The error is one of the
 // store, or that the state is of another version or has another form.
 func Ask(store storage.Store, of Question) (*Answer, error) {
-	name := state.ShardName{Crawl: of.Control.GetCrawl(), Shard: of.Shard}
-	q := &question{Question: of, now: of.Now.UnixMilli(), state: state.NewRecords(store, name)}
-	q.hosts = queue.NewHosts(q.state)
-	q.hosts.Limits = queue.Limits{
-		Window: schemas.HostWindow(of.Control), Cap: uint64(of.Control.GetScope().GetHostCap()), Patience: schemas.HostPatience(of.Control).Milliseconds(),
+	q, err := open(store, of)
+	if err == nil {
+		err = q.ask()
 	}
-	q.answer = &Answer{Crawl: name.Crawl, URL: of.URL, Shard: of.Shard, State: Unknown, Depth: of.Depth}
-	if err := q.ask(); err != nil {
-		return nil, fmt.Errorf("explain %s of crawl %s: %w", of.URL, name.Crawl, err)
+	if err != nil {
+		return nil, fmt.Errorf("explain %s of crawl %s: %w", of.URL, of.Control.GetCrawl(), err)
 	}
 	return q.answer, nil
 }
 
-func (q *question) ask() error {
-	excludes, err := scope.NewExcludes(q.Control.GetExcludes())
-	if err != nil {
-		return err
+// open reads what questions about any URL of the shard need.
+func open(store storage.Store, of Question) (*question, error) {
+	q := &question{Question: of, now: of.Now.UnixMilli(), state: state.NewRecords(store, state.ShardName{Crawl: of.Control.GetCrawl(), Shard: of.Shard})}
+	q.hosts = queue.NewHosts(q.state)
+	q.hosts.Limits = queue.Limits{
+		Window: schemas.HostWindow(of.Control), Cap: uint64(of.Control.GetScope().GetHostCap()), Patience: schemas.HostPatience(of.Control).Milliseconds(),
+	}
+	var err error
+	if q.excludes, err = scope.NewExcludes(of.Control.GetExcludes()); err != nil {
+		return nil, err
+	}
+	if q.groups, err = scope.NewPriority(of.Control.GetPriority()); err != nil {
+		return nil, err
 	}
 	if err := load(q.state); err != nil {
+		return nil, err
+	}
+	return q, q.state.LoadNames()
+}
+
+func (q *question) ask() error {
+	e, err := q.decide()
+	if err != nil || e == nil || e.State == state.Moved {
 		return err
 	}
-	if err := q.state.LoadNames(); err != nil {
-		return err
-	}
+	return q.entry(e)
+}
+
+// decide begins the answer: what is decided about a URL that is not visited. It returns the URL's entry, nil if it is unknown.
+func (q *question) decide() (*state.Entry, error) {
+	a := &Answer{Crawl: q.Control.GetCrawl(), URL: q.URL, Shard: q.Shard, State: Unknown, Depth: q.Depth}
+	q.answer = a
 	e, err := q.resolve()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a, url := q.answer, q.URL
+	if e != nil {
+		if a.State = states[e.State]; a.State == Elsewhere {
+			return e, nil
+		}
+		a.Depth = e.Depth
+	}
+	url := q.URL
 	if n := len(a.Redirects); n > 0 {
 		url = a.Redirects[n-1]
 	}
-	if e != nil && e.State == state.Moved {
-		a.State = Elsewhere
-		return nil
-	}
-	if e != nil {
-		a.Depth = e.Depth
-	}
-	a.Decisions = rules(q.Scope, excludes, url, a.Depth)
+	a.Decisions = rules(q.Scope, q.excludes, url, a.Depth)
 	if err := q.host(url); err != nil {
-		return err
+		return nil, err
 	}
-	visited := e != nil && (e.State == state.Final || e.State == state.InFlight)
-	if a.Host != nil && !visited { // of a visited one they are past
+	if a.Host != nil && a.State != Final && a.State != InFlight { // of a visited one they are past
 		a.Decisions = append(a.Decisions, q.ofHost(a.Host)...)
 	}
-	if e == nil {
-		return nil
+	if a.State == Queued {
+		a.Decisions = append(a.Decisions, q.ofPlaces(e)...)
 	}
-	return q.entry(e)
+	return e, nil
+}
+
+// states are those of entries; what an alias leads to is Unknown after mostRedirects.
+var states = map[state.EntryState]State{
+	state.Queued: Queued, state.Waiting: Waiting, state.InFlight: InFlight, state.Excluded: Excluded, state.Final: Final,
+	state.Moved: Elsewhere, state.Alias: Unknown,
 }
 
 // load reads the counters of a state whose layout is that of this program.
@@ -173,19 +198,14 @@ func (q *question) entry(e *state.Entry) error {
 	}
 	switch e.State {
 	case state.Queued:
-		a.State = Queued
 		if err := q.places(e); err != nil {
 			return err
 		}
 	case state.Waiting:
-		a.State, a.NextTry = Waiting, e.NotBefore
+		a.NextTry = e.NotBefore
 		a.Decisions = append(a.Decisions, Decision{"tries", false, fmt.Sprintf("try %d failed; the next one is at %s", e.Tries, clock(e.NotBefore)), "time alone"})
-	case state.InFlight:
-		a.State = InFlight
-	case state.Excluded:
-		a.State = Excluded
 	case state.Final:
-		a.State, a.Outcome = Final, schemas.OutcomeName(e.Outcome)
+		a.Outcome = schemas.OutcomeName(e.Outcome)
 		if e.Outcome == schemas.Outcome_OUTCOME_DELIVERED {
 			a.Relevance = &e.Raw
 		}
