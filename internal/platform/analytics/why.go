@@ -33,6 +33,57 @@ func (t Trail) Linkers(ctx context.Context, url string, most int) ([]Linker, err
 		Params{"crawl": t.Crawl, "url": url, "most": uint64(most)})
 }
 
+// Target is a URL to which pages of a crawl lead.
+type Target struct {
+	URL string
+	// Via is the page nearest to a seed that links or redirects to it; empty for a list of seeds. Depth is that at which it leads there.
+	Via   string
+	Depth uint32
+}
+
+// A query of targets reads about targetSample * targetSlice links: the embedded ClickHouse holds a result in memory. One link in
+// targetSample is drawn, and each targetSlice-th of these is the first of a slice.
+const (
+	targetSample = 4096
+	targetSlice  = 64
+)
+
+// Targets calls f with every URL to which pages of the crawl link or redirect, requested or not, sorted by URL. It reads the targets of all
+// links once for every slice.
+func (t Trail) Targets(ctx context.Context, f func(*Target) error) error {
+	return t.targets(ctx, targetSample, targetSlice, f)
+}
+
+func (t Trail) targets(ctx context.Context, sample, slice int, f func(*Target) error) error {
+	const within = ` AND %[1]s >= {from:String} AND ({to:String} = '' OR %[1]s < {to:String})`
+	params := Params{"crawl": t.Crawl, "sample": uint64(sample), "slice": uint64(slice), "from": ""}
+	bounds, err := collect[string](ctx, t.DB, `SELECT DISTINCT v FROM (SELECT v, row_number() OVER (ORDER BY v) AS n FROM links_rows
+		WHERE crawl = {crawl:String} AND sipHash64(id) % {sample:UInt64} = 0) WHERE n % {slice:UInt64} = 0 ORDER BY v`, params)
+	if err != nil {
+		return err
+	}
+	for _, to := range append(bounds, "") {
+		params["to"] = to
+		err := each(ctx, t.DB, `SELECT v, argMin(u, (deep, u)), toUInt32(min(deep)) FROM
+			(
+				SELECT l.v AS v, l.u AS u, if(u = '', 0, r.depth + l.hop) AS deep FROM
+				(
+					SELECT v, u, 1 AS hop FROM links_rows WHERE crawl = {crawl:String} AND u != v`+fmt.Sprintf(within, "v")+`
+					UNION ALL
+					SELECT redirect, url, 0 FROM verdicts_rows WHERE crawl = {crawl:String} AND outcome = 'redirected' AND redirect NOT IN ('', url)`+fmt.Sprintf(within, "redirect")+`
+				) AS l
+				LEFT JOIN (SELECT url, min(depth) AS depth FROM requests_rows WHERE crawl = {crawl:String} GROUP BY url) AS r ON r.url = l.u
+				WHERE u = '' OR r.url != ''
+			)
+			GROUP BY v ORDER BY v`, params, func(x Target) error { return f(&x) })
+		if err != nil {
+			return err
+		}
+		params["from"] = to
+	}
+	return nil
+}
+
 // likelyAttempts are those by whose ids a request is looked for; a URL that was deferred more often is found by its name, which takes
 // longer.
 const likelyAttempts = 16

@@ -1,0 +1,4 @@
+package analytics
+
+// TargetsIn is Trail.Targets with slices of another size.
+var TargetsIn = Trail.targets
