@@ -97,14 +97,28 @@ func TestExplainer(t *testing.T) {
 	if code, a := ask("c", page+"3", local); code != 200 || a.State != why.Unknown || a.Deciding() == nil || a.Deciding().Rule != "scope" {
 		t.Errorf("out of the list: %d, %+v", code, a)
 	}
-	exclude := func(shard, rules string) (int, string) {
-		form := url.Values{"crawl": {"c"}, "shard": {shard}, "excludes": {rules}}
-		r := httptest.NewRequest(http.MethodPost, why.ExcludesPath, strings.NewReader(form.Encode()))
+	post := func(path string, form url.Values) (int, string) {
+		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Host = local
 		w := httptest.NewRecorder()
 		x.ServeHTTP(w, r)
 		return w.Code, w.Body.String()
+	}
+	const refused = `[null,{"state":"unknown","depth":7,"rule":"scope","reason":"it is not in the list of scope.url_list"},null]`
+	if code, body := post(why.RefusedPath, url.Values{"crawl": {"c"}, "url": {page + "1", page + "3", page + "2"}, "depth": {"1", "7", "0"}}); code != 200 || body != refused {
+		t.Errorf("several URLs: %d %s", code, body)
+	}
+	for name, form := range map[string]url.Values{
+		"no URL": {"crawl": {"c"}}, "no depth": {"crawl": {"c"}, "url": {page, page}, "depth": {"1"}},
+		"bad URL": {"crawl": {"c"}, "url": {page, "mailto:a@b"}, "depth": {"1", "1"}}, "bad depth": {"crawl": {"c"}, "url": {page}, "depth": {"-1"}},
+	} {
+		if code, body := post(why.RefusedPath, form); code != 400 {
+			t.Errorf("%s: %d %s", name, code, body)
+		}
+	}
+	exclude := func(shard, rules string) (int, string) {
+		return post(why.ExcludesPath, url.Values{"crawl": {"c"}, "shard": {shard}, "excludes": {rules}})
 	}
 	if code, body := exclude("0", `{"prefixes":["/"]}`); code != 200 || !strings.Contains(body, `"queued":1,"removed":1,"admitted":0,"exact":true`) || !strings.Contains(body, page+"1") {
 		t.Errorf("what rules exclude: %d %s", code, body)

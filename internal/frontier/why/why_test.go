@@ -113,6 +113,17 @@ func (c *crawl) ask(url string, depth uint32) *Answer {
 	return a
 }
 
+// refused decides about a URL between two others.
+func (c *crawl) refused(url string, depth uint32) *Refusal {
+	c.t.Helper()
+	other := Target{URL: page("never", "linked")}
+	all, err := Refused(c.store, Question{Control: c.ctl, Scope: c.scope, Now: c.now}, []Target{other, {url, depth}, other})
+	if err != nil || len(all) != 3 {
+		c.t.Fatalf("%v, %v", all, err)
+	}
+	return all[1]
+}
+
 func page(host, name string) string { return "http://" + host + ".example/" + name }
 
 // TestDecisions meets every decision once.
@@ -181,6 +192,11 @@ func TestDecisions(t *testing.T) {
 			c.dispatch(1)
 			c.end(y, schemas.Outcome_OUTCOME_REDIRECTED, func(r *schemas.LinkFound) { r.Redirect = x })
 		}, url: y, state: Queued, says: "0 before it"},
+		{name: "redirects to an excluded one", change: func(c *schemas.CrawlControl) { c.Excludes = &schemas.Excludes{Urls: []string{"x$"}} }, do: func(c *crawl) {
+			fetched(c, y)
+			c.dispatch(1)
+			c.end(y, schemas.Outcome_OUTCOME_REDIRECTED, func(r *schemas.LinkFound) { r.Redirect = x })
+		}, url: y, state: Excluded, rule: "exclude", says: "exclude.urls: x$"},
 		{name: "redirects out of scope", change: func(c *schemas.CrawlControl) { c.Scope.Hosts = []string{"b.example", "a.example"} }, do: func(c *crawl) {
 			fetched(c, y)
 			c.dispatch(1)
@@ -202,6 +218,10 @@ func TestDecisions(t *testing.T) {
 			}
 			if change == "" && rule != "exclude" && rule != "redirect" {
 				t.Error("nothing is said of what would change it")
+			}
+			refused := a.Attempts == 0 && len(a.Redirects) == 0 && slices.Contains([]string{"exclude", "scope", "depth", "trap", "host-cap", "gate"}, rule)
+			if r := c.refused(k.url, k.depth); (r != nil) != refused || refused && *r != (Refusal{k.state, a.Depth, rule, a.Deciding().Reason}) {
+				t.Errorf("among others refused is %+v", r)
 			}
 		})
 	}
