@@ -62,8 +62,8 @@ func (l *loader) insert(ctx context.Context, b *rows) error {
 		func() error { return insert(ctx, l, "markers", b.markers) },
 		func() error { return insert(ctx, l, "fetches", b.fetches) },
 		func() error { return insert(ctx, l, "judgements", b.judgements) },
+		func() error { return insert(ctx, l, "links", b.links) }, // before the verdicts: a verdict in its table has its links in theirs
 		func() error { return insert(ctx, l, "verdicts", b.verdicts) },
-		func() error { return insert(ctx, l, "links", b.links) },
 		func() error { return insert(ctx, l, "leaps", b.leaps) },
 		func() error { return insert(ctx, l, "models", b.models) },
 		func() error { return insert(ctx, l, "hubs", b.hubs) },
