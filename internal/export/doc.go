@@ -10,6 +10,8 @@
 // forager serve-web serves such a file. A JSON line has url, topics (the best one) and text, so
 // that the file can be used as examples for forager critic train, and further fields.
 //
+// WriteRows writes rows that are no pages, such as refused links, in the same formats but WARC.
+//
 // A Target is a file, which appears under its name when it is complete or not at all, or a stream
 // (docs/decisions/0510).
 package export

@@ -84,6 +84,26 @@ func Write(ctx context.Context, w io.Writer, rows Rows, store Store, sel analyti
 	return pages, err
 }
 
+// WriteRows writes rows that are no pages, as JSON Lines or URLs, and returns their number. each calls its argument with the URL of each row
+// and what is known of it.
+func WriteRows(ctx context.Context, w io.Writer, o Options, each func(put func(url string, row any) error) error) (rows int, err error) {
+	l, err := newLines(w, &o)
+	if err != nil {
+		return 0, err
+	}
+	err = each(func(url string, row any) error {
+		if err := l.row(url, row); err != nil {
+			return err
+		}
+		rows++
+		return progress.Add(ctx, 1)
+	})
+	if err == nil {
+		err = l.end()
+	}
+	return rows, err
+}
+
 // Page is a selected page as it was fetched.
 type Page struct {
 	URL         string

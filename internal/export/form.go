@@ -26,6 +26,10 @@ func newForm(w io.Writer, sel *analytics.Selection, o *Options) (form, error) {
 	if o.Format == WARC {
 		return newWARC(w, sel, o)
 	}
+	return newLines(w, o)
+}
+
+func newLines(w io.Writer, o *Options) (*lines, error) {
 	l := &lines{to: w, urls: o.Format == URLs}
 	if o.Gzip {
 		l.gz = gzip.NewWriter(w)
@@ -114,10 +118,6 @@ func (p *page) prepare() {
 }
 
 func (l *lines) page(p *page) error {
-	if l.urls {
-		_, err := io.WriteString(l.to, p.URL+"\n")
-		return err
-	}
 	x := line{
 		URL: p.URL, Outcome: p.Outcome, Status: p.Status, Topics: append([]string{}, p.Topics[:min(1, len(p.Topics))]...), Relevance: p.Relevance, Tempered: p.Tempered,
 		Title: p.Title, Language: p.Language, Depth: p.Depth, Via: p.Via, FetchedAt: p.Fetched.UTC(),
@@ -129,11 +129,19 @@ func (l *lines) page(p *page) error {
 		x.Posteriors[t] = p.Posteriors[i]
 	}
 	x.Text, x.Digest = p.text, p.digest
-	b, err := json.Marshal(x)
-	if err != nil {
-		return fmt.Errorf("page %s: %w", p.URL, err)
+	return l.row(p.URL, x)
+}
+
+// row writes what is known of a URL.
+func (l *lines) row(url string, x any) error {
+	b := []byte(url)
+	if !l.urls {
+		var err error
+		if b, err = json.Marshal(x); err != nil {
+			return fmt.Errorf("page %s: %w", url, err)
+		}
 	}
-	_, err = l.to.Write(append(b, '\n'))
+	_, err := l.to.Write(append(b, '\n'))
 	return err
 }
 
