@@ -175,6 +175,12 @@ func TestDecisions(t *testing.T) {
 		{name: "queued", do: func(c *crawl) { fetched(c, x, y) }, url: y, state: Queued, says: "1 before it under p"},
 		{name: "in flight", do: func(c *crawl) { fetched(c, y); c.dispatch(1) }, url: y, state: InFlight, says: "attempt 1"},
 		{name: "waits", do: func(c *crawl) { fetched(c, y); c.dispatch(1); c.end(y, schemas.Outcome_OUTCOME_TIMEOUT, nil) }, url: y, state: Waiting, rule: "tries", says: "1 failed"},
+		{name: "excluded after a request", do: func(c *crawl) {
+			fetched(c, y)
+			c.dispatch(1)
+			c.end(y, schemas.Outcome_OUTCOME_TIMEOUT, nil)
+			c.ctl.Revision, c.ctl.Excludes = 2, &schemas.Excludes{Urls: []string{"y$"}}
+		}, url: y, state: Waiting, rule: "exclude", says: "1 failed"},
 		{name: "its host waits", do: func(c *crawl) {
 			fetched(c, y)
 			c.dispatch(1)
