@@ -202,6 +202,46 @@ func TestURLsReadNothing(t *testing.T) {
 	}
 }
 
+// Rows that are no pages are written in the formats of lines, as many as are counted.
+func TestWriteRows(t *testing.T) {
+	put := func(n int, then error) func(put func(string, any) error) error {
+		return func(put func(string, any) error) error {
+			for i := range n {
+				if err := put(fmt.Sprint("http://a.example/", i), map[string]int{"n": i}); err != nil {
+					return err
+				}
+			}
+			return then
+		}
+	}
+	for _, c := range []struct {
+		format Format
+		gz     bool
+		want   string
+	}{{JSONL, false, "{\"n\":0}\n{\"n\":1}\n"}, {URLs, true, "http://a.example/0\nhttp://a.example/1\n"}} {
+		var b bytes.Buffer
+		n, err := WriteRows(t.Context(), &b, Options{Format: c.format, Gzip: c.gz}, put(2, nil))
+		got := b.Bytes()
+		if c.gz {
+			got = unzip(t, got)
+		}
+		if err != nil || n != 2 || string(got) != c.want {
+			t.Errorf("%s: %d rows, %v: %q", c.format, n, err, got)
+		}
+	}
+	if n, err := WriteRows(t.Context(), io.Discard, Options{Format: URLs}, put(3, io.ErrUnexpectedEOF)); n != 3 || err != io.ErrUnexpectedEOF {
+		t.Errorf("broken off: %d rows, %v", n, err)
+	}
+	if _, err := WriteRows(t.Context(), io.Discard, Options{Format: WARC}, put(0, nil)); err == nil {
+		t.Error("a WARC file of rows that are no pages")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if n, err := WriteRows(ctx, io.Discard, Options{Format: URLs}, put(1000, nil)); n > 1 || !errors.Is(err, context.Canceled) {
+		t.Errorf("called off: %d rows, %v", n, err)
+	}
+}
+
 // taker accepts pages one by one.
 type taker struct {
 	s *shelf
