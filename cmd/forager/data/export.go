@@ -14,7 +14,6 @@ import (
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
-	"forager/internal/platform/pipeline"
 	"forager/internal/platform/progress"
 	"forager/internal/platform/segment"
 	"forager/schemas"
@@ -27,21 +26,30 @@ type ExportCommand struct {
 	Format  string        `help:"warc, jsonl or urls; by default by the extension of the file."`
 	Above   float64       `help:"Pages of this relevance or more, 0 to 1."`
 	Topic   string        `help:"Pages whose best topic is this one or lies below it."`
-	Outcome string        `help:"Requests with this outcome (not-html, client-error, …); no WARC of these." default:"delivered"`
+	Outcome string        `help:"Requests with this outcome (not-html, client-error, …), or refused-link: URLs that were never requested; no WARC of these." default:"delivered"`
 	Gzip    bool          `help:"Compress, also where the name does not end in .gz."`
 	Force   bool          `help:"Replace a file that is there already."`
 	Lossy   bool          `help:"Leave out pages that cannot be read from the store, and name them."`
 	Wait    time.Duration `help:"How long to wait until ClickHouse has all pages of a finished crawl." default:"60s"`
+	At      []string      `help:"For refused-link: address of the metrics of prioritize, where it does not run on this machine; once for each replica." placeholder:"HOST:PORT" sep:"none"`
 }
 
 func (c *ExportCommand) Help() string {
 	return `WARC records are those that were stored (forager serve-web serves them). Lines of JSON hold the text of the
 page and can train a critic. A file appears when it is whole; of a running crawl it holds the pages so far.
 
+--outcome refused-link writes the URLs that links or redirects of fetched pages lead to and that were never requested because a rule refuses
+them: exclude, scope, depth, trap, host-cap or gate. Each line has the rule, the reason, the depth and the page nearest to a seed
+that leads there (via). As forager why, prioritize decides by its state and the rules in force now. URLs that wait in the queue are not
+refused. Refused after a request, and listed by its outcome, are robots-disallowed, refused (a forbidden address), excluded (a type or a
+language) and redirected (to a refused URL). No trace leave: a URL whose host was full when it was found and is not any more; what is no
+http or https URL; links of a page with nofollow in a meta element; links beyond what is read of a page.
+
   forager export chemistry --above 0.5 -o chemistry.warc.gz
   forager export chemistry --topic Science/Chemistry -o chemistry.jsonl.gz
   forager export chemistry --format urls | head
-  forager export chemistry --format urls --outcome client-error -o dead-links.txt`
+  forager export chemistry --format urls --outcome client-error -o dead-links.txt
+  forager export chemistry --outcome refused-link -o refused.jsonl.gz`
 }
 
 // format is that of the flag, or that of the file name's suffix.
@@ -67,8 +75,20 @@ func (c *ExportCommand) format() (f export.Format, gz bool, err error) {
 		return "", false, cli.Usagef("--outcome %q is none of %s", c.Outcome, strings.Join(OutcomeNames(), ", "))
 	case !(c.Above >= 0 && c.Above <= 1):
 		return "", false, cli.Usagef("--above %g: a relevance lies between 0 and 1", c.Above)
+	case c.refused() && (c.Above > 0 || c.Topic != ""):
+		return "", false, cli.Usagef("refused links have no relevance and no topic: --above and --topic do not go with --outcome %s", c.Outcome)
 	}
 	return f, gz || c.Gzip, nil
+}
+
+func (c *ExportCommand) refused() bool { return c.Outcome == operate.RefusedLink }
+
+// rows is what is exported.
+func (c *ExportCommand) rows() string {
+	if c.refused() {
+		return "links"
+	}
+	return "pages"
 }
 
 func (c *ExportCommand) Run(s *cli.Session) error {
@@ -103,7 +123,8 @@ func (c *ExportCommand) Run(s *cli.Session) error {
 	if c.Above == 0 && c.Topic == "" {
 		all = b.Status(c.Crawl).GetOutcomes()[c.Outcome]
 	}
-	pages, lost, err := c.write(s, cfg, db, target, int64(all), export.Options{Format: format, Gzip: gz, Date: time.UnixMilli(ctl.GetCreatedAt()), Name: name[strings.LastIndexByte(name, '/')+1:]})
+	x := operate.Explainer{Topics: b, Config: cfg, DB: db, At: c.At}
+	pages, lost, err := c.write(s, x, target, int64(all), export.Options{Format: format, Gzip: gz, Date: time.UnixMilli(ctl.GetCreatedAt()), Name: name[strings.LastIndexByte(name, '/')+1:]})
 	if err != nil {
 		return err
 	}
@@ -111,9 +132,9 @@ func (c *ExportCommand) Run(s *cli.Session) error {
 	if c.To != "-" {
 		to = s.Stdout
 	}
-	summary := map[string]any{"crawl": c.Crawl, "pages": pages, "left_out": lost, "file": c.To}
+	summary := map[string]any{"crawl": c.Crawl, c.rows(): pages, "left_out": lost, "file": c.To}
 	return (&cli.Session{Stdout: to, JSON: s.JSON}).Print(summary, func(w io.Writer) {
-		fmt.Fprintf(w, "%d pages of %s", pages, c.Crawl)
+		fmt.Fprintf(w, "%d %s of %s", pages, c.rows(), c.Crawl)
 		if lost > 0 {
 			fmt.Fprintf(w, ", %d left out", lost)
 		}
@@ -128,8 +149,8 @@ func (c *ExportCommand) Run(s *cli.Session) error {
 const exportCache = 16 << 20
 
 // write writes the pages, about all in number (0 = unknown), and commits the target. An error describes what remains of it.
-func (c *ExportCommand) write(s *cli.Session, cfg *pipeline.Config, db *analytics.DB, target *export.Target, all int64, o export.Options) (pages, lost int, err error) {
-	store, err := objects.Open(cfg.S3)
+func (c *ExportCommand) write(s *cli.Session, x operate.Explainer, target *export.Target, all int64, o export.Options) (pages, lost int, err error) {
+	store, err := objects.Open(x.Config.S3)
 	if err != nil {
 		target.Abort()
 		return 0, 0, err
@@ -142,7 +163,13 @@ func (c *ExportCommand) write(s *cli.Session, cfg *pipeline.Config, db *analytic
 	}
 	sel := analytics.Selection{Crawl: c.Crawl, Outcome: c.Outcome, Above: c.Above, Topic: strings.Trim(c.Topic, "/"), URLsOnly: o.Format == export.URLs}
 	ctx, end := progress.Start(s, "exporting", all)
-	pages, err = export.Write(ctx, target, db, segment.NewAhead(store, exportCache), sel, o)
+	if c.refused() {
+		pages, err = export.WriteRows(ctx, target, o, func(put func(string, any) error) error {
+			return x.Refused(ctx, c.Crawl, func(r *operate.Refusal) error { return put(r.URL, r) })
+		})
+	} else {
+		pages, err = export.Write(ctx, target, x.DB, segment.NewAhead(store, exportCache), sel, o)
+	}
 	end()
 	if err == nil {
 		err = target.Commit()
@@ -163,38 +190,43 @@ func (c *ExportCommand) write(s *cli.Session, cfg *pipeline.Config, db *analytic
 	case o.Gzip && o.Format != export.WARC:
 		return 0, 0, fmt.Errorf("export: %w; what was written is a gzip file that breaks off", err)
 	}
-	return 0, 0, fmt.Errorf("export: %w; what was written holds %d whole pages and perhaps a part of the next", err, pages)
+	return 0, 0, fmt.Errorf("export: %w; what was written holds %d whole %s and perhaps a part of the next", err, pages, c.rows())
 }
 
 // Complete waits until ClickHouse has all pages of a crawl that has finished; for any other crawl it prints a note.
 func (c *ExportCommand) Complete(s *cli.Session, b *cli.Topics, db *analytics.DB) error {
 	st := b.Status(c.Crawl)
 	if !operate.Ended(st) {
-		fmt.Fprintf(s.Stderr, "%s has not finished: these are its pages so far\n", c.Crawl)
+		fmt.Fprintf(s.Stderr, "%s has not finished: these are its %s so far\n", c.Crawl, c.rows())
 		return nil
 	}
-	outcome := cmp.Or(c.Outcome, schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED))
-	var have uint64
-	want := st.GetOutcomes()[outcome]
-	ok, err := operate.Poll(s, c.Wait, func() (bool, error) {
-		var err error
-		have, err = db.Complete(s, c.Crawl, outcome)
-		return have >= want, err
-	})
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return fmt.Errorf("ClickHouse has %d of the %d pages of %s after %s; does load-clickhouse run? (forager up starts it)", have, want, c.Crawl, c.Wait)
+	outcomes := []string{cmp.Or(c.Outcome, schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED))}
+	if c.refused() { // found on delivered pages and by redirects
+		outcomes = []string{schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED), schemas.OutcomeName(schemas.Outcome_OUTCOME_REDIRECTED)}
+	}
+	for _, outcome := range outcomes {
+		var have uint64
+		want := st.GetOutcomes()[outcome]
+		ok, err := operate.Poll(s, c.Wait, func() (bool, error) {
+			var err error
+			have, err = db.Complete(s, c.Crawl, outcome)
+			return have >= want, err
+		})
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fmt.Errorf("ClickHouse has %d of the %d pages of %s after %s; does load-clickhouse run? (forager up starts it)", have, want, c.Crawl, c.Wait)
+		}
 	}
 	return nil
 }
 
-// OutcomeNames returns the outcomes of requests, in the order of their numbers.
+// OutcomeNames returns the outcomes that can be exported: those of requests, in the order of their numbers, and that of refused links.
 func OutcomeNames() (names []string) {
 	for o := schemas.Outcome_OUTCOME_DELIVERED; ; o++ {
 		if _, known := schemas.Outcomes[o]; !known {
-			return names
+			return append(names, operate.RefusedLink)
 		}
 		if !schemas.Virtual(o) {
 			names = append(names, schemas.OutcomeName(o))

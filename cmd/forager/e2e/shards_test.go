@@ -2,13 +2,18 @@ package e2e
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"forager/cmd/forager/demo"
 	"forager/cmd/internal/crawls"
+	"forager/internal/stream"
 	"forager/schemas"
 )
 
@@ -17,7 +22,7 @@ import (
 func (r *rig) fourShards(t *testing.T, g *demo.Environment) {
 	open := r.gate(200)
 	r.begin(r.crawl(g, "four", "apprentice", 400, func(c *schemas.CrawlControl) {
-		c.Shards = 4
+		c.Shards, c.Excludes = 4, &schemas.Excludes{Urls: []string{excludedEnd + "$"}}
 		c.Learning.Features = []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_OFFSETS, schemas.FeatureFamily_FEATURE_FAMILY_COCITATION}
 	}))
 	r.until("four", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 50 })
@@ -58,6 +63,21 @@ func (r *rig) fourShards(t *testing.T, g *demo.Environment) {
 	r.verified("four")
 	if out := r.mustRun("verify", "four", "--sample", "0.5"); !strings.Contains(out, "damage to 1 of them is found with probability 0.500, to 10 with 0.999") {
 		t.Errorf("verify by a sample:\n%s", out)
+	}
+	excluded := make(map[string]bool)
+	r.all(t, schemas.TopicLinkFound, func(rec stream.Record) {
+		m := new(schemas.LinkFound)
+		if rec.Headers[schemas.HeaderCrawl] != "four" || proto.Unmarshal(rec.Value, m) != nil {
+			return
+		}
+		for _, v := range append(m.GetLinks(), &schemas.Link{Url: m.GetRedirect()}) {
+			if strings.HasSuffix(v.GetUrl(), excludedEnd) {
+				excluded[v.GetUrl()] = true
+			}
+		}
+	})
+	if got, want := strings.Fields(r.mustRun("export", "four", "--outcome", "refused-link", "--format", "urls")), slices.Sorted(maps.Keys(excluded)); len(want) < 20 || !slices.Equal(got, want) {
+		t.Errorf("%d excluded URLs are exported, %d were found", len(got), len(want))
 	}
 	r.leaseMutations("four")
 	var states []crawls.Summary

@@ -4,53 +4,17 @@ package e2e
 
 import (
 	"bytes"
-	"fmt"
-	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/platform/analytics"
 	"forager/schemas"
 )
-
-// crowded is a web to each page of which that many links are added, in paragraphs of 20, to a few pages.
-type crowded struct {
-	next  http.Handler
-	urls  []string
-	links int
-}
-
-func (c *crowded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := httptest.NewRecorder()
-	c.next.ServeHTTP(answer, r)
-	body := answer.Body
-	if answer.Code == http.StatusOK && strings.HasPrefix(answer.Header().Get("Content-Type"), "text/html") {
-		draw := rand.New(rand.NewPCG(xxhash.Sum64String(r.URL.String()), 1))
-		for i := range c.links {
-			if i%20 == 0 {
-				body.WriteString("\n<p>more")
-			}
-			fmt.Fprintf(body, ` <a href="%s">page %d</a>`, c.urls[draw.IntN(len(c.urls))], draw.IntN(1000))
-		}
-	}
-	for name, values := range answer.Header() {
-		if name != "Content-Length" {
-			w.Header()[name] = values
-		}
-	}
-	w.WriteHeader(answer.Code)
-	w.Write(body.Bytes())
-}
 
 // TestEnduranceVerifyAMillionLinks verifies a crawl of a million links, with the default memory, and one of a
 // quarter of the pages. For the former, verify and ClickHouse may need only slightly more memory than for the

@@ -36,8 +36,10 @@ type history struct {
 	depth map[string]uint32
 	// final are outcomes and redirects of URLs by their last verdicts, relevance that of delivered ones.
 	final     map[string]*schemas.LinkFound
-	requested map[string]int // by URL
-	hosts     map[string]int // requests that count for the cap
+	requested map[string]int    // by URL
+	asked     map[string]uint32 // least depth of the requests by URL
+	hosts     map[string]int    // requests that count for the cap
+	within    map[string]bool   // URLs that a link or a redirect brought through the gate
 }
 
 // historyOf reads the topics.
@@ -46,6 +48,7 @@ func (r *rig) historyOf(t *testing.T, ctl *schemas.CrawlControl) *history {
 	h := &history{
 		ctl: ctl, links: make(map[string]map[string]bool), linkers: make(map[string]map[string]bool), depth: make(map[string]uint32),
 		final: make(map[string]*schemas.LinkFound), requested: make(map[string]int), hosts: make(map[string]int),
+		asked: make(map[string]uint32), within: make(map[string]bool),
 	}
 	sc, err := scope.New(ctl.GetScope(), nil)
 	if err != nil {
@@ -55,6 +58,9 @@ func (r *rig) historyOf(t *testing.T, ctl *schemas.CrawlControl) *history {
 		m := new(schemas.FetchRequest)
 		if rec.Headers[schemas.HeaderCrawl] == ctl.GetCrawl() && proto.Unmarshal(rec.Value, m) == nil && !m.GetMarker() {
 			h.requested[m.GetUrl()]++
+			if d, ok := h.asked[m.GetUrl()]; !ok || m.GetDepth() < d {
+				h.asked[m.GetUrl()] = m.GetDepth()
+			}
 			h.hosts[m.GetHost()]++
 		}
 	})
@@ -76,6 +82,7 @@ func (r *rig) historyOf(t *testing.T, ctl *schemas.CrawlControl) *history {
 		if m.GetOutcome() == schemas.Outcome_OUTCOME_REDIRECTED {
 			if to := m.GetRedirect(); sc.Check(to, h.depth[u]) == "" {
 				h.reach(to, h.depth[u])
+				h.within[to] = true
 			}
 		}
 		for _, l := range m.GetLinks() {
@@ -94,6 +101,9 @@ func (r *rig) historyOf(t *testing.T, ctl *schemas.CrawlControl) *history {
 			}
 			if sc.Check(v, depth) == "" {
 				h.reach(h.resolved(v), depth)
+				if u == "" || m.GetJudgement().GetRaw() >= ctl.GetPolicies()[0].GetGate().GetThreshold() {
+					h.within[h.resolved(v)] = true
+				}
 			}
 		}
 	})
@@ -155,6 +165,10 @@ func (h *history) check(e *operate.Explanation) (kind string, err error) {
 		if e.State != why.Excluded || rule != "exclude" {
 			return kind, errors.New("it is excluded")
 		}
+	case known && rule == "gate":
+		if kind = "gated"; e.State != why.Queued || h.within[url] {
+			return kind, errors.New("a page of enough relevance links to it")
+		}
 	case known:
 		if e.State != why.Queued || e.Depth != h.depth[url] || rule != "host-cap" && rule != why.RuleCrawl {
 			return kind, fmt.Errorf("it is queued, at depth %d", h.depth[url])
@@ -162,8 +176,8 @@ func (h *history) check(e *operate.Explanation) (kind string, err error) {
 		if rule == "host-cap" != (h.hosts[weburl.Host(url)] >= int(h.ctl.GetScope().GetHostCap())) {
 			return kind, fmt.Errorf("its host had %d requests", h.hosts[weburl.Host(url)])
 		}
-		if len(e.Places) != 1 || !e.Places[0].In || len(e.Links) == 0 {
-			return kind, errors.New("it has a place")
+		if len(e.Places) != 1 || e.Places[0].In != h.within[url] || len(e.Links) == 0 {
+			return kind, fmt.Errorf("it has a place: %t", h.within[url])
 		}
 		for _, l := range e.Links {
 			if named := l.Named; named == "" && !h.links[l.From][url] || named != "" && !h.links[l.From][named] {
@@ -231,9 +245,19 @@ func (h *history) redirected(u, v string) bool {
 
 // explained asks about URLs of a crawl, and compares the answers with what the topics say.
 func (r *rig) explained(t *testing.T, g *demo.Environment) {
+	web := &crowded{next: r.web.handler, links: 1}
+	for i := range 100 {
+		web.urls = append(web.urls, fmt.Sprintf("%s/%s%d", g.Seeds[0], strings.Repeat("a/", 6), i))
+	}
+	r.web.serve(web)
+	defer r.web.serve(web.next)
 	c := r.crawl(g, "why", "soft-focus", 250, func(c *schemas.CrawlControl) {
 		c.Scope = &schemas.Scope{MaxDepth: 3, HostCap: 25}
+		for name := range strings.SplitSeq("013456789abcdefghijklmnopqrstuvwxyz", "") { // without http://h2…
+			c.Scope.Prefixes = append(c.Scope.Prefixes, "http://h"+name)
+		}
 		c.Excludes = &schemas.Excludes{Urls: []string{excludedEnd + "$"}}
+		c.Policies[0].Gate = &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Action: schemas.GateAction_GATE_ACTION_DROP, Threshold: .01}
 	})
 	r.begin(c)
 	r.until("why", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
@@ -282,11 +306,12 @@ func (r *rig) explained(t *testing.T, g *demo.Environment) {
 		}
 	}
 	t.Logf("%d of %d URLs in %s: %v", (len(urls)+step-1)/step, len(urls), time.Since(began), kinds)
-	for _, kind := range []string{"final", "queued", "excluded", "unknown", "refused: depth", "refused: host-cap"} {
+	for _, kind := range []string{"final", "queued", "excluded", "unknown", "gated", "refused: depth", "refused: host-cap", "refused: scope", "refused: trap"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no URL is %s", kind)
 		}
 	}
+	r.exportedRefusals(t, h)
 	out := r.mustRun("why", strings.ToUpper(g.Seeds[0][:7])+g.Seeds[0][7:], "--crawl", "why")
 	for _, want := range []string{g.Seeds[0], "PATH FROM A SEED (depth 0)", "requested", "judgement"} {
 		if !strings.Contains(out, want) {
