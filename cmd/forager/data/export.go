@@ -40,10 +40,10 @@ page and can train a critic. A file appears when it is whole; of a running crawl
 
 --outcome refused-link writes the URLs that links or redirects of fetched pages lead to and that were never requested because a rule refuses
 them: exclude, scope, depth, trap, host-cap or gate. Each line has the rule, the reason, the depth and the page nearest to a seed
-that leads there (via). As forager why, prioritize decides by its state and the rules in force now. URLs that wait in the queue are not
-refused. Refused after a request, and listed by its outcome, are robots-disallowed, refused (a forbidden address), excluded (a type or a
-language) and redirected (to a refused URL). No trace leave: a URL whose host was full when it was found and is not any more; what is no
-http or https URL; links of a page with nofollow in a meta element; links beyond what is read of a page.
+that leads there (via). Prioritize decides by its state and the rules in force now, as for forager why. URLs that wait in the queue are
+not refused. Refused after a request, and listed by its outcome, are robots-disallowed, refused (a forbidden address), excluded (a type or a
+language) and redirected (to a refused URL). These leave no trace and are not listed: a URL whose host was full when it was found and
+is not any more; what is no http or https URL; links of a page with nofollow in a meta element; links beyond what is read of a page.
 
   forager export chemistry --above 0.5 -o chemistry.warc.gz
   forager export chemistry --topic Science/Chemistry -o chemistry.jsonl.gz
