@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write stored bytes of records that have
 
 var topics = []string{
 	TopicCrawlControl, TopicCrawlStatus, TopicFetchRequested, TopicFetchTurn, TopicPageFetched, TopicPageParsed,
-	TopicPageJudged, TopicLinkFound, TopicLeapSettled, TopicModelPublished, TopicHubRanked, TopicDeadLetter,
+	TopicPageJudged, TopicPageRejudged, TopicLinkFound, TopicLeapSettled, TopicModelPublished, TopicHubRanked, TopicDeadLetter,
 }
 
 // fill sets every field of m to a value that depends on the field's number only, so that a

@@ -23,6 +23,7 @@ const (
 	TopicPageFetched    = "page.fetched"
 	TopicPageParsed     = "page.parsed"
 	TopicPageJudged     = "page.judged"
+	TopicPageRejudged   = "page.rejudged"
 	TopicLinkFound      = "link.found"
 	TopicLeapSettled    = "leap.settled"
 	TopicModelPublished = "model.published"
@@ -58,6 +59,8 @@ func Record(topic string) proto.Message {
 		return new(PageParsed)
 	case TopicPageJudged:
 		return new(PageJudged)
+	case TopicPageRejudged:
+		return new(PageRejudged)
 	case TopicLinkFound:
 		return new(LinkFound)
 	case TopicLeapSettled:

@@ -26,7 +26,7 @@ var StageInputs = map[string][]string{
 	"distill": {schemas.TopicLinkFound},
 	"load-clickhouse": {
 		schemas.TopicPageFetched, schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled,
-		schemas.TopicHubRanked,
+		schemas.TopicHubRanked, schemas.TopicPageRejudged,
 	},
 }
 

@@ -46,6 +46,11 @@ SELECT
 FROM judgements_rows FINAL
 ARRAY JOIN arrayZip(shadow_critics, shadow_relevances, shadow_tempered, shadow_calibrated, shadow_focus, shadow_failures) AS shadow;
 
+-- Judgements that came after the crawl's own, one row a page and series: critic and focus.
+CREATE OR REPLACE VIEW rejudgements AS
+SELECT * EXCEPT (precedence, recorded_at) REPLACE (lower(hex(rejudgements_rows.request)) AS request), bitNot(precedence) AS offset, recorded_at
+FROM rejudgements_rows FINAL;
+
 -- Every record of link.found: verdicts, lists of seeds and asks for a replay.
 CREATE OR REPLACE VIEW found AS
 SELECT * EXCEPT (precedence, recorded_at) REPLACE (lower(hex(verdicts_rows.id)) AS id), bitNot(precedence) AS offset, recorded_at

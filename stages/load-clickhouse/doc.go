@@ -3,7 +3,7 @@
 // # Card
 //
 // In: crawl.control, crawl.status, fetch.requested, page.fetched, page.judged (which contains page.parsed), link.found, leap.settled,
-// model.published, hub.ranked, dead.letter. Followed, first to its end: crawl.control; records of a deleted crawl make no rows, so that
+// model.published, hub.ranked, page.rejudged, dead.letter. Followed, first to its end: crawl.control; records of a deleted crawl make no rows, so that
 // loading again does not restore what was deleted. Out: dead.letter only.
 //
 // Uses: ClickHouse (clickhouse.* of pipeline.yaml). It creates missing tables, as forager setup does.

@@ -63,6 +63,7 @@ func (l *loader) insert(ctx context.Context, b *rows) error {
 		func() error { return insert(ctx, l, "fetches", b.fetches) },
 		func() error { return insert(ctx, l, "judgements", b.judgements) },
 		func() error { return insert(ctx, l, "links", b.links) }, // before the verdicts: a verdict in its table has its links in theirs
+		func() error { return insert(ctx, l, "rejudgements", b.rejudged) },
 		func() error { return insert(ctx, l, "verdicts", b.verdicts) },
 		func() error { return insert(ctx, l, "leaps", b.leaps) },
 		func() error { return insert(ctx, l, "models", b.models) },

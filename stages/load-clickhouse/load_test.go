@@ -127,6 +127,10 @@ func TestReplaysNeverCountTwice(t *testing.T) {
 				r = message(topic, partition, offset, &schemas.PageJudged{Id: id.Bytes(), Crawl: crawl, Outcome: schemas.Outcome_OUTCOME_DELIVERED,
 					Judgement: &schemas.Judgement{Raw: .5}, Parsed: parsed}, nil)
 				want.add("judgements", id.String(), fmt.Sprint(i, url, offset))
+			case schemas.TopicPageRejudged:
+				critic := fmt.Sprint("critic/", i%3)
+				r = message(topic, partition, offset, &schemas.PageRejudged{Request: id.Bytes(), Crawl: crawl, Focus: "A", Judgement: &schemas.Judgement{Critic: critic, Raw: float64(i)}}, nil)
+				want.add("rejudgements", id.String()+critic+"A", fmt.Sprint(i, critic, offset))
 			case schemas.TopicLinkFound:
 				m := &schemas.LinkFound{Id: id.Bytes(), Crawl: crawl, Url: url, Status: status, Outcome: schemas.Outcome_OUTCOME_DELIVERED}
 				want.add("verdicts", id.String(), fmt.Sprint(status, url, offset))
@@ -197,18 +201,19 @@ func TestReplaysNeverCountTwice(t *testing.T) {
 			}
 		}
 		for view, sql := range map[string]string{
-			"requests":   "SELECT id, concat(toString(attempt), ' ', url, ' ', toString(offset)) FROM requests",
-			"fetches":    "SELECT id, concat(toString(status), ' ', url, ' ', toString(offset)) FROM fetches",
-			"judgements": "SELECT id, concat(toString(leaves), ' ', url, ' ', toString(offset)) FROM judgements",
-			"verdicts":   "SELECT id, concat(toString(status), ' ', url, ' ', toString(offset)) FROM verdicts",
-			"links":      "SELECT id, concat(toString(position), ' ', v, ' ', toString(offset)) FROM links",
-			"leaps":      "SELECT id, concat(toString(pages), ' ', u, ' ', toString(offset)) FROM leaps",
-			"boundaries": "SELECT id, concat(toString(pages), '  ', toString(offset)) FROM boundaries",
-			"models":     "SELECT model, concat(toString(pages), ' ', model, ' ', toString(offset)) FROM models",
-			"hubs":       "SELECT concat(id, kind, toString(place)), concat(toString(pages), ' ', url, ' ', toString(offset)) FROM hubs",
-			"controls":   "SELECT toString(revision), concat(toString(revision), ' ', critic, ' ', toString(offset)) FROM controls",
-			"statuses":   "SELECT toString(toUnixTimestamp64Milli(at)), concat(toString(pages), ' ', activity, ' ', toString(offset)) FROM statuses",
-			"letters":    "SELECT concat(toString(of_partition), ' ', toString(of_offset)), concat(toString(tries), ' ', error, ' ', toString(offset)) FROM letters",
+			"requests":     "SELECT id, concat(toString(attempt), ' ', url, ' ', toString(offset)) FROM requests",
+			"fetches":      "SELECT id, concat(toString(status), ' ', url, ' ', toString(offset)) FROM fetches",
+			"judgements":   "SELECT id, concat(toString(leaves), ' ', url, ' ', toString(offset)) FROM judgements",
+			"rejudgements": "SELECT concat(request, critic, focus), concat(toString(relevance), ' ', critic, ' ', toString(offset)) FROM rejudgements",
+			"verdicts":     "SELECT id, concat(toString(status), ' ', url, ' ', toString(offset)) FROM verdicts",
+			"links":        "SELECT id, concat(toString(position), ' ', v, ' ', toString(offset)) FROM links",
+			"leaps":        "SELECT id, concat(toString(pages), ' ', u, ' ', toString(offset)) FROM leaps",
+			"boundaries":   "SELECT id, concat(toString(pages), '  ', toString(offset)) FROM boundaries",
+			"models":       "SELECT model, concat(toString(pages), ' ', model, ' ', toString(offset)) FROM models",
+			"hubs":         "SELECT concat(id, kind, toString(place)), concat(toString(pages), ' ', url, ' ', toString(offset)) FROM hubs",
+			"controls":     "SELECT toString(revision), concat(toString(revision), ' ', critic, ' ', toString(offset)) FROM controls",
+			"statuses":     "SELECT toString(toUnixTimestamp64Milli(at)), concat(toString(pages), ' ', activity, ' ', toString(offset)) FROM statuses",
+			"letters":      "SELECT concat(toString(of_partition), ' ', toString(of_offset)), concat(toString(tries), ' ', error, ' ', toString(offset)) FROM letters",
 		} {
 			r, err := l.db.Query(t.Context(), sql+" WHERE crawl = {crawl:String}", analytics.Params{"crawl": crawl})
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 var inputs = []string{
 	schemas.TopicCrawlControl, schemas.TopicCrawlStatus, schemas.TopicFetchRequested, schemas.TopicPageFetched,
 	schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled, schemas.TopicModelPublished,
-	schemas.TopicHubRanked, schemas.TopicDeadLetter,
+	schemas.TopicHubRanked, schemas.TopicPageRejudged, schemas.TopicDeadLetter,
 }
 
 // rows are the rows of a batch of records, by table.
@@ -25,6 +25,7 @@ type rows struct {
 	markers    []analytics.Marker
 	fetches    []analytics.Fetch
 	judgements []analytics.Judgement
+	rejudged   []analytics.Rejudgement
 	verdicts   []analytics.Verdict
 	links      []analytics.Link
 	leaps      []analytics.Leap
@@ -40,7 +41,7 @@ func (b *rows) empty() {
 	*b = rows{
 		requests: emptied(b.requests), markers: emptied(b.markers), fetches: emptied(b.fetches), judgements: emptied(b.judgements),
 		verdicts: emptied(b.verdicts), links: emptied(b.links), leaps: emptied(b.leaps), models: emptied(b.models),
-		hubs: emptied(b.hubs), controls: emptied(b.controls), statuses: emptied(b.statuses), letters: emptied(b.letters),
+		hubs: emptied(b.hubs), rejudged: emptied(b.rejudged), controls: emptied(b.controls), statuses: emptied(b.statuses), letters: emptied(b.letters),
 	}
 }
 
@@ -62,6 +63,8 @@ func (b *rows) add(r *stream.Record) error {
 		return one(&b.fetches, new(schemas.PageFetched), analytics.NewFetch, r, place)
 	case schemas.TopicPageJudged:
 		return b.judged(r, place)
+	case schemas.TopicPageRejudged:
+		return one(&b.rejudged, new(schemas.PageRejudged), analytics.NewRejudgement, r, place)
 	case schemas.TopicLinkFound:
 		if r.Headers[schemas.HeaderFrom] != "" {
 			return nil // between shards: the links are those of a verdict, which has its rows

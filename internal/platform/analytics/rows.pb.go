@@ -11,7 +11,7 @@ import (
 
 // Row is a row of one of the tables. The tags are the columns.
 type Row interface {
-	Control | Status | Letter | Request | Marker | Hub | Leap | Verdict | Link | Model | Fetch | Judgement
+	Control | Status | Letter | Request | Marker | Hub | Leap | Verdict | Link | Model | Fetch | Judgement | Rejudgement
 	table() string
 }
 
@@ -617,5 +617,39 @@ func NewJudgement(m *schemas.PageJudged, parsed *schemas.PageParsed, place Place
 		Cut:              parsed.GetPage().GetCut(),
 		TokenizerOnly:    parsed.GetPage().GetTokenizerOnly(),
 		Place:            place,
+	}
+}
+
+// Rejudgement: Records of page.rejudged.
+type Rejudgement struct {
+	Crawl       string    `ch:"crawl"`
+	Critic      string    `ch:"critic"`
+	Focus       string    `ch:"focus"`
+	Request     string    `ch:"request"`
+	Relevance   float64   `ch:"relevance"`
+	Tempered    float64   `ch:"tempered"`
+	Calibrated  float64   `ch:"calibrated"`
+	Topics      []string  `ch:"topics"`
+	Posteriors  []float64 `ch:"posteriors"`
+	BestIsFocus bool      `ch:"best_is_focus"`
+	Place
+}
+
+func (Rejudgement) table() string { return "rejudgements_rows" }
+
+// NewRejudgement returns the row of a record.
+func NewRejudgement(m *schemas.PageRejudged, place Place) Rejudgement {
+	return Rejudgement{
+		Crawl:       m.GetCrawl(),
+		Critic:      m.GetJudgement().GetCritic(),
+		Focus:       m.GetFocus(),
+		Request:     IDString(m.GetRequest()),
+		Relevance:   m.GetJudgement().GetRaw(),
+		Tempered:    m.GetJudgement().GetTempered(),
+		Calibrated:  m.GetJudgement().GetCalibrated(),
+		Topics:      column.List(m.GetJudgement().GetTopics(), func(x *schemas.TopicScore) string { return x.GetTopic() }),
+		Posteriors:  column.List(m.GetJudgement().GetTopics(), func(x *schemas.TopicScore) float64 { return x.GetTempered() }),
+		BestIsFocus: m.GetJudgement().GetBestIsFocus(),
+		Place:       place,
 	}
 }

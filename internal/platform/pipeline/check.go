@@ -31,6 +31,7 @@ var topics = []topic{
 	{schemas.TopicPageFetched, Topic{Retention: 24 * time.Hour, MaxMessageBytes: maxRecord}, false},
 	{schemas.TopicPageParsed, Topic{Retention: 24 * time.Hour, MaxMessageBytes: maxRecord}, false},
 	{schemas.TopicPageJudged, Topic{Retention: 24 * time.Hour, MaxMessageBytes: maxRecord}, false},
+	{schemas.TopicPageRejudged, Topic{Partitions: 1, Retention: month, MaxMessageBytes: maxRecord}, false},
 	{schemas.TopicLinkFound, Topic{Retention: month, MaxMessageBytes: maxRecord}, false},
 	{schemas.TopicLeapSettled, Topic{Retention: month, MaxMessageBytes: maxRecord}, false},
 	{schemas.TopicModelPublished, Topic{Partitions: 1, Compact: true, MaxMessageBytes: maxRecord}, true},

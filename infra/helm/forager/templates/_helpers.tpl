@@ -148,7 +148,7 @@ topics:
 {{- range list "page.fetched" "page.parsed" "page.judged" }}
   {{ . }}: {retention: {{ $.Values.pageRetention }}}
 {{- end }}
-{{- range list "fetch.requested" "link.found" "leap.settled" "dead.letter" }}
+{{- range list "fetch.requested" "page.rejudged" "link.found" "leap.settled" "dead.letter" }}
   {{ . }}: {retention: {{ $.Values.retention }}}
 {{- end }}
 stages:
