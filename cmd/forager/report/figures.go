@@ -76,7 +76,7 @@ func figures(reports []*CrawlReport) []figure {
 	}
 }
 
-// harvestFigure has the moving averages of one crawl with its models, or the harvest so far of several.
+// harvestFigure has the moving averages of one crawl with its models and its harvest by other critics, or the harvest so far of several.
 func harvestFigure(reports []*CrawlReport) figure {
 	c := chart.Chart{Title: "Harvest rate", XTitle: "pages", YTitle: "mean R", Least: 0, Most: 1}
 	if len(reports) > 1 {
@@ -95,6 +95,7 @@ func harvestFigure(reports []*CrawlReport) figure {
 		line.Name = l.name
 		c.Lines = append(c.Lines, line)
 	}
+	c.Lines = append(c.Lines, view.RejudgedLines(reports[0].Rejudged)...)
 	models := reports[0].Models
 	for i, m := range models {
 		if i%max(1, len(models)/40) == 0 {

@@ -35,4 +35,10 @@ func printJudges(w io.Writer, r *CrawlReport) {
 		fmt.Fprintf(w, "\n  R(u) ≥ %.3f: %.3f of the pages by the shadow, %.3f by the other; they agree on %.3f\n", x.Cut, x.OnTopic, x.OnTopicUsed, x.Agreement)
 		fmt.Fprintf(w, "  R(u) of the shadow is %+.3f on the mean, %.3f away\n", x.Difference, x.Apart)
 	}
+	if len(r.Rejudged) > 0 {
+		fmt.Fprintf(w, "\n%-32s %8s %8s %8s %8s  FOR\n", "JUDGED AGAIN BY", "PAGES", "HARVEST", "BY OWN", "AGREE")
+		for _, x := range r.Rejudged {
+			fmt.Fprintf(w, "%-32s %8d %8.3f %8.3f %8.3f  %s\n", x.Critic, x.Pages, x.Harvest, x.Own, x.Agreement, x.Focus)
+		}
+	}
 }

@@ -66,6 +66,8 @@ type CrawlReport struct {
 	Judged     []analytics.JudgedBy     `json:"judged"`
 	Silent     []analytics.Silent       `json:"silent,omitempty"`
 	Shadows    []analytics.ShadowCritic `json:"shadows"`
+	// Rejudged are the series of forager rejudge.
+	Rejudged []analytics.Rejudged `json:"rejudged,omitempty"`
 	// raising are the policies that boost what hubs link to.
 	raising []string
 	// Hubs is the newest ranking of the distiller; nil if there is none.
@@ -287,6 +289,9 @@ func (r *CrawlReport) ask(ctx context.Context, rows analytics.Report) (err error
 		return err
 	}
 	if r.Shadows, err = rows.ShadowCritics(ctx, r.cut()); err != nil {
+		return err
+	}
+	if r.Rejudged, err = rows.Rejudged(ctx); err != nil {
 		return err
 	}
 	if err := r.askHubs(ctx, rows); err != nil {

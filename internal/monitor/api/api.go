@@ -180,6 +180,11 @@ func reads(a huma.API, s *view.Source) {
 			all, err := s.DB.Report(in.Crawl).ArmPoints(ctx)
 			return all[min(skip, len(all)):min(skip+most, len(all))], err
 		})
+	asked(a, s, "list-rejudged", "/api/v1/crawls/{crawl}/rejudged", "Harvest by the judgements of other critics (forager rejudge)",
+		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.Rejudged, error) {
+			all, err := s.DB.Report(in.Crawl).Rejudged(ctx)
+			return all[min(skip, len(all)):min(skip+most, len(all))], err
+		})
 	asked(a, s, "list-hosts", "/api/v1/crawls/{crawl}/hosts", "Hosts by what they gave, wasted or failed",
 		func(ctx context.Context, in *ofHosts, skip, most int) ([]analytics.Host, error) {
 			return s.DB.Hosts(ctx, in.Crawl, in.By, skip, most)

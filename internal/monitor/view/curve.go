@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"forager/internal/measure/chart"
 	"forager/internal/platform/analytics"
 )
 
@@ -42,6 +43,18 @@ func (s *Source) Curve(ctx context.Context, crawl string) ([]Point, error) {
 		}
 	}
 	return points, nil
+}
+
+// RejudgedLines draws the harvest of a crawl by the judgements of other critics.
+func RejudgedLines(series []analytics.Rejudged) (lines []chart.Line) {
+	for _, x := range series {
+		line := chart.Line{Name: Plain("by " + x.Critic + " for " + x.Focus), Dashed: true}
+		for _, p := range x.Curve {
+			line.X, line.Y = append(line.X, float64(p.Pages)), append(line.Y, p.Harvest)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // Lately returns the mean R of the last n pages before a state; between two states R is taken to be constant.

@@ -115,6 +115,7 @@ type content struct {
 	Lately        *view.Point
 	Hosts         []analytics.Host
 	Treated       []analytics.Treated
+	Rejudged      []analytics.Rejudged
 	Pages         []analytics.SeenPage
 	Links         []analytics.SeenLink
 	Topics        []view.Topic
@@ -218,9 +219,11 @@ func (x site) crawl(r *http.Request, c *content) error {
 	c.Stages, c.Events = x.Stages(), x.Events(c.Crawl.Crawl, shownEvents)
 	points, err := x.Curve(r.Context(), c.Crawl.Crawl)
 	c.miss("Curves are", err)
+	c.Rejudged, err = x.DB.Report(c.Crawl.Crawl).Rejudged(view.Ask(r.Context()))
+	c.miss("Judgements of other critics are", err)
 	if len(points) > 0 {
 		c.Lately = &points[len(points)-1]
-		c.Charts = curves(points)
+		c.Charts = curves(points, c.Rejudged)
 	}
 	arms, err := x.DB.Report(c.Crawl.Crawl).ArmPoints(view.Ask(r.Context()))
 	c.miss("Curves of the mixture are", err)
@@ -252,8 +255,8 @@ func armCharts(points []analytics.ArmPoint) []template.HTML {
 	return []template.HTML{chosen.SVG(), reward.SVG()}
 }
 
-// curves draws the harvest and the queue of a crawl.
-func curves(points []view.Point) []template.HTML {
+// curves draws the harvest, also by other critics, and the queue of a crawl.
+func curves(points []view.Point, rejudged []analytics.Rejudged) []template.HTML {
 	lines := []chart.Line{{Name: "harvest so far"}, {Name: "last 100 pages"}, {Name: "last 1,000 pages"}, {Name: "loss so far", Dashed: true}}
 	queue := chart.Line{Name: "URLs queued"}
 	for _, p := range points {
@@ -263,7 +266,7 @@ func curves(points []view.Point) []template.HTML {
 		}
 		queue.X, queue.Y = append(queue.X, n), append(queue.Y, float64(p.Queued))
 	}
-	harvest := chart.Chart{Title: "Harvest and loss", XTitle: "pages", YTitle: "mean R", Lines: lines, Least: 0, Most: 1}
+	harvest := chart.Chart{Title: "Harvest and loss", XTitle: "pages", YTitle: "mean R", Lines: append(lines, view.RejudgedLines(rejudged)...), Least: 0, Most: 1}
 	queued := chart.Chart{Title: "Queue", XTitle: "pages", YTitle: "URLs", Lines: []chart.Line{queue}}
 	return []template.HTML{harvest.SVG(), queued.SVG()}
 }
