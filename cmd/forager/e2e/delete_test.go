@@ -59,7 +59,7 @@ func (r *rig) testDelete(t *testing.T, crawl, other string) {
 
 	gone := fmt.Sprintf("crawl %q was deleted", crawl)
 	for _, command := range []string{
-		"crawl status", "crawl watch", "crawl pause", "crawl resume", "crawl stop", "crawl seeds", "report", "report hosts", "verify", "export --format urls", "models list", "retrain",
+		"crawl status", "crawl watch", "crawl pause", "crawl resume", "crawl stop", "crawl seeds", "report", "report hosts", "verify", "export --format urls", "models list", "retrain", "rejudge --critic sim",
 	} {
 		args := append(strings.Fields(command), crawl)
 		if command == "crawl seeds" {

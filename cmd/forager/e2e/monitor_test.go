@@ -207,6 +207,7 @@ func readDone(t *testing.T, r *rig, o *operator) {
 		t.Errorf("hosts have %d requests and %d pages, status %d and %d", requests, delivered, st.GetDispatched(), st.GetPages())
 	}
 	readTreated(t, r, o)
+	readRejudged(t, r, o)
 	pages := ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=500").Items
 	if uint64(len(pages)) != st.GetPages() {
 		t.Errorf("%d pages, status %d", len(pages), st.GetPages())
@@ -249,6 +250,19 @@ func readDone(t *testing.T, r *rig, o *operator) {
 		if status, _, body := o.do("POST", "/api/v1/query", "", fmt.Sprintf(`{"sql":%q}`, sql)); status != 409 {
 			t.Errorf("%s: %d %s", sql, status, body)
 		}
+	}
+}
+
+// readRejudged judges the crawl again with its own critic.
+func readRejudged(t *testing.T, r *rig, o *operator) {
+	critic := r.books.Controls.Get("done").GetCritic()
+	r.mustRun("rejudge", "done", "--critic", critic, "--rate", "1000")
+	all := ask[listed[analytics.Rejudged]](o, "/api/v1/crawls/done/rejudged").Items
+	if len(all) != 1 || all[0].Critic != critic || all[0].Pages != 60 || all[0].Agreement != 1 || !near(all[0].Harvest, all[0].Own) {
+		t.Errorf("judged again: %+v", all)
+	}
+	if _, _, body := o.do("GET", "/crawls/done", "", ""); !strings.Contains(body, "Judged again by other critics") || !strings.Contains(body, "by "+critic) {
+		t.Error("the view of the crawl does not have its series")
 	}
 }
 

@@ -111,6 +111,7 @@ func TestOperator(t *testing.T) {
 		{"queries", r.testQueries},
 		{"serve-web", r.testServeWeb},
 		{"export", r.testExport},
+		{"rejudge", func(t *testing.T) { r.testRejudge(t, g) }},
 		{"critic explain", r.testCriticExplain},
 		{"a list of URLs", r.testFetchList},
 		{"completion", r.testComplete},

@@ -104,6 +104,7 @@ var signals = map[string]signalled{
 	"report show":      {asks: "c"},
 	"report hosts":     {asks: "c"},
 	"export":           {asks: "c -o OUT/x.jsonl.gz"},
+	"rejudge":          {asks: "c --critic x"},
 	"query":            {asks: "SELECT+1"},
 	"retrain":          {asks: "c -o OUT/model"},
 	"verify":           {asks: "c"},

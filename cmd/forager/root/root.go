@@ -38,6 +38,7 @@ type Commands struct {
 	Dead       deadletter.Command      `cmd:"" help:"List, show, replay and drop records that no stage could handle."`
 	Report     report.Command          `cmd:"" help:"Harvest and loss of a crawl, what it learned, how it treated hosts."`
 	Export     data.ExportCommand      `cmd:"" help:"Write the pages of a crawl as WARC, JSON Lines or URLs."`
+	Rejudge    data.RejudgeCommand     `cmd:"" help:"Judge the stored pages of a crawl again, with another critic."`
 	Query      data.QueryCommand       `cmd:"" help:"Ask ClickHouse about pages, links and what was learned."`
 	Retrain    model.RetrainCommand    `cmd:"" help:"Train a crawl's apprentice again from the topics or the archive."`
 	ServeWeb   data.ServeWebCommand    `cmd:"" help:"Serve a WARC file as a web, behind an HTTP proxy."`
