@@ -143,6 +143,16 @@ var texts = map[schemas.WaitCause][2]string{
 	schemas.WaitCause_WAIT_CAUSE_WINDOW:           {"others come first", ""},
 }
 
+// CauseText describes a cause of one URL by its name; empty for another text than that of a cause.
+func CauseText(name string) string {
+	for c, text := range texts {
+		if schemas.WaitName(c) == name {
+			return strings.ReplaceAll(strings.TrimSuffix(text[0], " (%s)"), "%s", "something")
+		}
+	}
+	return ""
+}
+
 // describe sets text and remedy; late describes the stage or the parked crawl.
 func (c *Cause) describe(st *schemas.CrawlStatus, late string) {
 	text := texts[c.kind]

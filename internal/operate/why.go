@@ -81,11 +81,7 @@ func (x Explainer) Why(ctx context.Context, crawl, raw string) (*Explanation, er
 	if d := x.ofCrawl(crawl); d != nil && e.State != why.Final {
 		e.Decisions = append(e.Decisions, *d)
 	}
-	for _, w := range x.Topics.Status(crawl).GetWaits() {
-		if schemas.Holds(w.GetCause()) {
-			e.Cause = e.CauseUnder(w.GetCause())
-		}
-	}
+	e.Cause = why.CauseUnder(e.Cause, x.hold(crawl))
 	e.Sentence = e.Answer.Sentence()
 	if e.State == why.Unknown && x.DB != nil && e.Missing == "" {
 		if len(e.FoundOn) == 0 {
@@ -95,6 +91,16 @@ func (x Explainer) Why(ctx context.Context, crawl, raw string) (*Explanation, er
 		}
 	}
 	return e, nil
+}
+
+// hold is what all URLs of a crawl wait for; 0 if they do not.
+func (x Explainer) hold(crawl string) (hold schemas.WaitCause) {
+	for _, w := range x.Topics.Status(crawl).GetWaits() {
+		if schemas.Holds(w.GetCause()) {
+			hold = w.GetCause()
+		}
+	}
+	return hold
 }
 
 // ask fills an explanation in.

@@ -12,7 +12,7 @@
 // otherwise once a second at most; link.found for other shards of a crawl: links to their hosts, and notes (header
 // "from"); crawl.control, where the record in force has to be restored (docs/decisions/0114).
 //
-// Serves: answers to questions about URLs (frontier/why.Path), from snapshots of the stores, next to the metrics; without an address of
+// Serves: answers to questions about URLs, and lists of queued ones (frontier/why.Path), from snapshots of the stores, next to the metrics; without an address of
 // these on a loopback port, which is with a token in a file of the state directory.
 //
 // Uses: the object store, read only, for URL lists and apprentice models, which are fetched outside the loop.

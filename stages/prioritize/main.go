@@ -44,7 +44,9 @@ func newLogic(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error)
 	}
 	explain := newExplainer(book, partitions, env.Objects.Get, conf.Metrics)
 	return &stagemain.Logic{
-		Serve: map[string]http.Handler{"GET " + why.Path: explain, "POST " + why.RefusedPath: explain, "POST " + why.ExcludesPath: explain},
+		Serve: map[string]http.Handler{
+			"GET " + why.Path: explain, "POST " + why.RefusedPath: explain, "POST " + why.ExcludesPath: explain, "GET " + why.QueuedPath: explain,
+		},
 		Follow: map[string]func(stream.Record) error{
 			schemas.TopicCrawlControl: book.control, schemas.TopicModelPublished: book.model, schemas.TopicHubRanked: book.hub,
 			schemas.TopicCrawlStatus: book.status,

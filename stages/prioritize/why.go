@@ -79,9 +79,9 @@ type problem struct {
 	error
 }
 
-// ServeHTTP answers three questions: a GET of why.Path with the parameters crawl, url and depth with a why.Answer, a POST of
-// why.RefusedPath with a list of why.Refusal, and a POST of why.ExcludesPath with a why.Effect. As JSON with status 200; 404 if the process
-// does not have the shard, 503 if it has not taken the crawl up yet.
+// ServeHTTP answers four questions: a GET of why.Path with the parameters crawl, url and depth with a why.Answer, a POST of
+// why.RefusedPath with a list of why.Refusal, a POST of why.ExcludesPath with a why.Effect, and a GET of why.QueuedPath with why.Queues. As
+// JSON with status 200; 404 if the process does not have the shard, 503 if it has not taken the crawl up yet.
 func (x *explainer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerWithin)
 	defer cancel()
@@ -119,10 +119,38 @@ func (x *explainer) answer(ctx context.Context, r *http.Request) (any, error) {
 	case <-ctx.Done():
 		return nil, problem{http.StatusServiceUnavailable, errors.New("others are being answered")}
 	}
-	if r.URL.Path == why.ExcludesPath {
+	switch r.URL.Path {
+	case why.ExcludesPath:
 		return x.excludes(r)
+	case why.QueuedPath:
+		return x.queued(r)
 	}
 	return x.urls(ctx, r)
+}
+
+// queued lists queued URLs of a shard.
+func (x *explainer) queued(r *http.Request) (*why.Queues, error) {
+	view, name, err := x.view(r.FormValue("crawl"), shardIn(r.FormValue("shard")))
+	if err != nil {
+		return nil, err
+	}
+	defer view.Close()
+	ctl, err := controlIn(view, unit(name.Crawl, name.Shard))
+	if err != nil {
+		return nil, err
+	}
+	return why.List(view, ctl, name.Shard, time.Now())
+}
+
+// shardIn reads the number of a shard of a crawl.
+func shardIn(text string) func(*schemas.CrawlControl) (uint32, error) {
+	return func(ctl *schemas.CrawlControl) (uint32, error) {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err == nil && uint32(n) >= schemas.ShardsOf(ctl) {
+			err = fmt.Errorf("is %d, the crawl has %d", n, schemas.ShardsOf(ctl))
+		}
+		return uint32(n), err
+	}
 }
 
 // urls explains a URL, or decides about several of one shard.
@@ -183,13 +211,7 @@ func (x *explainer) excludes(r *http.Request) (*why.Effect, error) {
 	if err := protojson.Unmarshal([]byte(r.PostFormValue("excludes")), rules); err != nil {
 		return nil, problem{http.StatusBadRequest, fmt.Errorf("excludes: %w", err)}
 	}
-	view, name, err := x.view(r.PostFormValue("crawl"), func(ctl *schemas.CrawlControl) (uint32, error) {
-		n, err := strconv.ParseUint(r.PostFormValue("shard"), 10, 32)
-		if err == nil && uint32(n) >= schemas.ShardsOf(ctl) {
-			err = fmt.Errorf("is %d, the crawl has %d", n, schemas.ShardsOf(ctl))
-		}
-		return uint32(n), err
-	})
+	view, name, err := x.view(r.PostFormValue("crawl"), shardIn(r.PostFormValue("shard")))
 	if err != nil {
 		return nil, err
 	}

@@ -128,6 +128,19 @@ func TestExplainer(t *testing.T) {
 			t.Errorf("rules %s of shard %q: %d %s", rules, shard, code, body)
 		}
 	}
+	list := func(shard string) (int, string) {
+		r := httptest.NewRequest(http.MethodGet, why.QueuedPath+"?crawl=c&shard="+shard, nil)
+		r.Host = local
+		w := httptest.NewRecorder()
+		x.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	if code, body := list("0"); code != 200 || strings.Count(body, page+"1") != 2 || !strings.Contains(body, `"exact":true`) {
+		t.Errorf("queued URLs: %d %s", code, body)
+	}
+	if code, body := list("1"); code != 400 {
+		t.Errorf("queued URLs of a shard that is none: %d %s", code, body)
+	}
 	if reads != 2 {
 		t.Errorf("the list was read %d times", reads)
 	}

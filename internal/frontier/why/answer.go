@@ -171,11 +171,11 @@ func (a *Answer) Deciding() (deciding *Decision) {
 	return deciding
 }
 
-// CauseUnder is Answer.Cause in a crawl that is held for a cause (schemas.Holds), or not if it is 0: as for each URL in
+// CauseUnder is a cause of a URL, or empty, in a crawl that is held for a cause (schemas.Holds), or not if that is 0: as for each URL in
 // CrawlStatus.waits, the first cause of their order counts.
-func (a *Answer) CauseUnder(hold schemas.WaitCause) string {
-	if a.Cause == "" || hold == 0 || a.Cause == schemas.WaitName(schemas.WaitCause_WAIT_CAUSE_GATE) || a.Cause == schemas.WaitName(schemas.WaitCause_WAIT_CAUSE_HOST_CAP) {
-		return a.Cause
+func CauseUnder(cause string, hold schemas.WaitCause) string {
+	if cause == "" || hold == 0 || cause == schemas.WaitName(schemas.WaitCause_WAIT_CAUSE_GATE) || cause == schemas.WaitName(schemas.WaitCause_WAIT_CAUSE_HOST_CAP) {
+		return cause
 	}
 	return schemas.WaitName(hold)
 }

@@ -45,6 +45,9 @@ type Ranked struct {
 	order state.Order
 }
 
+// Placed reports whether the URL has a place.
+func (r Ranked) Placed() bool { return r.Tier != math.MaxUint32 }
+
 // Exclude counts what rules would change in the state of a shard. The error is one of the store or names a rule that is wrong.
 func Exclude(store storage.Store, name state.ShardName, rules *schemas.Excludes) (*Effect, error) {
 	excludes, err := scope.NewExcludes(rules)
@@ -114,13 +117,18 @@ func (x *Effect) count(e *state.Entry, out bool) {
 		return
 	case out:
 		x.Removed++
-		r := Ranked{URL: e.URL, Tier: math.MaxUint32, order: state.Order{Tier: math.MaxUint32, Ordinal: e.Ordinal}}
-		if len(e.Places) > 0 && e.Places[0].In {
-			r.Tier, r.Score, r.order = e.Places[0].Tier, e.Places[0].Score, e.Order(0)
-		}
-		x.add(r)
+		x.add(rankedOf(e))
 	}
 	x.Queued++
+}
+
+// rankedOf is an entry with its place under the first policy.
+func rankedOf(e *state.Entry) Ranked {
+	r := Ranked{URL: e.URL, Tier: math.MaxUint32, order: state.Order{Tier: math.MaxUint32, Ordinal: e.Ordinal}}
+	if len(e.Places) > 0 && e.Places[0].In {
+		r.Tier, r.Score, r.order = e.Places[0].Tier, e.Places[0].Score, e.Order(0)
+	}
+	return r
 }
 
 // add keeps a URL if it is among the best.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"forager/internal/frontier"
+	"forager/internal/frontier/queue"
 	"forager/internal/frontier/state"
 	"forager/schemas"
 )
@@ -92,22 +93,22 @@ func (q *question) cause(e *state.Entry) (schemas.WaitCause, error) {
 	case queued && !q.within(e):
 		return schemas.WaitCause_WAIT_CAUSE_GATE, nil
 	}
-	flights, all, asking, err := frontier.InFlight(q.state)
-	if err != nil {
-		return 0, err
+	if q.flights == nil {
+		flights, all, asking, err := frontier.InFlight(q.state)
+		if err != nil {
+			return 0, err
+		}
+		q.flights, q.left = flights, frontier.Left(q.Control, &q.state.Counters, all, asking)
 	}
 	h, err := q.hosts.ReadHost(e.Host)
 	if err != nil {
 		return 0, err
 	}
-	c := q.hosts.Cause(h, flights[e.Host], !queued)
-	left := frontier.Left(q.Control, &q.state.Counters, all, asking)
-	keys := q.state.Generations[0].Keys
-	if c != schemas.WaitCause_WAIT_CAUSE_WINDOW || schemas.ShardsOf(q.Control) > 1 || q.Control.GetMixture() != nil || keys[state.SlotOld]+keys[state.SlotNew] <= left {
+	c, keys := q.hosts.Cause(h, q.flights[e.Host], !queued), q.state.Generations[0].Keys
+	if c != schemas.WaitCause_WAIT_CAUSE_WINDOW || schemas.ShardsOf(q.Control) > 1 || q.Control.GetMixture() != nil || keys[state.SlotOld]+keys[state.SlotNew] <= q.left {
 		return c, nil
 	}
-	q.flights = flights
-	if n, _, err := q.before(0, e.Order(0), true); err != nil || n < left {
+	if n, _, err := q.before(0, e.Order(0), true); err != nil || n < q.left {
 		return c, err
 	}
 	return schemas.WaitCause_WAIT_CAUSE_RANK, nil
@@ -165,29 +166,36 @@ func (q *question) beforeAt(policy int, host uint32, o state.Order, now bool) (n
 	if now && q.hosts.Cause(h, q.flights[host], false) != schemas.WaitCause_WAIT_CAUSE_WINDOW {
 		return 0, nil
 	}
-	for _, f := range h.Fronts {
-		if int(f.Policy) != policy || !f.Bound.Less(o) {
+	err = q.queueOf(policy, host, h, o, func(state.Order) bool {
+		n++
+		return n < mostKeys
+	})
+	return n, err
+}
+
+// queueOf calls f with the keys in the queues of a host under a policy that come before a place, those of each queue in their order, while
+// it returns true.
+func (q *question) queueOf(policy int, number uint32, h *queue.StoredHost, o state.Order, f func(state.Order) bool) error {
+	for _, front := range h.Fronts {
+		if int(front.Policy) != policy || !front.Bound.Less(o) {
 			continue
 		}
-		slot, err := q.state.Generations[policy].Slot(f.Generation)
+		slot, err := q.state.Generations[policy].Slot(front.Generation)
 		if err != nil {
 			continue // a generation of former rankers
 		}
-		from := slices.Clone(q.state.Keys.Queue(f.Policy, f.Generation, host, f.Bound))
-		to := slices.Clone(q.state.Keys.Queue(f.Policy, f.Generation, host, o))
+		from := slices.Clone(q.state.Keys.Queue(front.Policy, front.Generation, number, front.Bound))
+		to := slices.Clone(q.state.Keys.Queue(front.Policy, front.Generation, number, o))
 		err = q.state.Store.Scan(from, to, func(key, _ []byte) (bool, error) {
 			k, err := q.state.Keys.ParseQueue(key)
 			if err != nil {
-				return false, fmt.Errorf("queue of host %d: %w", host, err)
+				return false, fmt.Errorf("queue of host %d: %w", number, err)
 			}
-			if !q.hosts.LeftBehind(policy, slot, k.Order.Ordinal) {
-				n++
-			}
-			return n < mostKeys, nil
+			return q.hosts.LeftBehind(policy, slot, k.Order.Ordinal) || f(k.Order), nil
 		})
 		if err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return n, nil
+	return nil
 }

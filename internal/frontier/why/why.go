@@ -44,8 +44,9 @@ type question struct {
 	// excludes and groups are the rules of the control record.
 	excludes *scope.Excludes
 	groups   *scope.Priority
-	// flights are the requests in flight by host.
+	// flights are the requests in flight by host, left is what the budget allows beyond all of them; known once flights is not nil.
 	flights map[uint32]uint32
+	left    uint64
 }
 
 // Ask answers a question from the state of its shard in a store; without state every URL is unknown. The error is one of the
