@@ -39,19 +39,24 @@ type StageLag struct {
 	Records int64  `json:"records" doc:"Records that it has not completed."`
 	// Seconds is the age of the oldest of them; 0 if there is none.
 	Seconds float64 `json:"seconds" doc:"Age of the oldest record that it has not completed, apart from those of parked crawls."`
+	// Rate is known to those who have looked before (Pipeline.RatesSince).
+	Rate float64 `json:"rate" doc:"Records a second that it completed lately; 0 until it was looked at twice."`
+	// done is the number of records that it has completed, but for a constant.
+	done int64
 	// crawls are the ages of the oldest records of partitions, by the crawl that they are of.
 	crawls map[string]float64
 }
 
 // Pipeline is the state of the stages at a time.
 type Pipeline struct {
+	at     time.Time
 	Stages []StageLag
 	Parked []ParkedCrawl
 }
 
 // LookAt reads the state of the stages from the broker; it waits while that is unavailable.
 func LookAt(ctx context.Context, client *kafka.Client) (*Pipeline, error) {
-	p := &Pipeline{Stages: make([]StageLag, len(StageNames)-1)} // archive-parquet waits by design
+	p := &Pipeline{at: time.Now(), Stages: make([]StageLag, len(StageNames)-1)} // archive-parquet waits by design
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range p.Stages {
 		g.Go(func() (err error) {
@@ -66,9 +71,19 @@ func LookAt(ctx context.Context, client *kafka.Client) (*Pipeline, error) {
 	return p, g.Wait()
 }
 
+// RatesSince sets the rates of the stages since an earlier look.
+func (p *Pipeline) RatesSince(earlier *Pipeline) {
+	if span := p.at.Sub(earlier.at).Seconds(); span > 0 {
+		for i := range p.Stages {
+			p.Stages[i].Rate = float64(max(0, p.Stages[i].done-earlier.Stages[i].done)) / span
+		}
+	}
+}
+
 func lagOf(ctx context.Context, client *kafka.Client, stage string) (StageLag, error) {
 	x := StageLag{Stage: stage, crawls: make(map[string]float64)}
-	behind, err := client.Behind(ctx, stage, StageInputs[stage]...)
+	behind, done, err := client.Behind(ctx, stage, StageInputs[stage]...)
+	x.done = done
 	for _, b := range behind {
 		age := max(0, time.Since(b.Oldest).Seconds())
 		x.Records += b.Records

@@ -29,12 +29,14 @@ type Source struct {
 	mu sync.Mutex
 	// paces are the delivered pages of crawls at the times of their last statuses.
 	paces map[string][]pace
-	// seen is the state of the stages at the last look; nil if it was not known. looking is held during a look.
+	// seen is the state of the stages at the last look; nil if it was not known. former are the last ones that were, the oldest first. looking is held during a look.
 	looking  sync.Mutex
 	seen     *operate.Pipeline
+	former   []*operate.Pipeline
 	looked   time.Time
 	events   []Event
 	deleting singleflight.Group // by crawl
+	reading  sync.Mutex         // a model is read
 	// changed is closed, and replaced, when a record was read or an event announced.
 	changed chan struct{}
 }
@@ -90,6 +92,9 @@ func (s *Source) Changed() <-chan struct{} {
 // The stages are looked at, at most, once in lookEvery, for lookWithin.
 const lookEvery, lookWithin = 2 * time.Second, time.Second
 
+// maxFormer is the number of looks over which rates of stages are means.
+const maxFormer = 15
+
 // pipeline returns the state of the stages; nil if it is not known.
 func (s *Source) pipeline() *operate.Pipeline {
 	s.looking.Lock()
@@ -100,6 +105,12 @@ func (s *Source) pipeline() *operate.Pipeline {
 		p, err := operate.LookAt(ctx, s.Topics.Client)
 		if err != nil {
 			p = nil
+		} else {
+			s.former = append(s.former, p)
+			if len(s.former) > maxFormer {
+				s.former = slices.Clone(s.former[1:])
+			}
+			p.RatesSince(s.former[0])
 		}
 		s.seen, s.looked = p, time.Now()
 	}

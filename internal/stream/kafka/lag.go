@@ -69,22 +69,24 @@ type Behind struct {
 }
 
 // Behind lists the partitions of topics with records that a stage has not completed, whether the stage runs or not. It reads one
-// record of each of them, and waits while the broker is unavailable.
-func (c *Client) Behind(ctx context.Context, stage string, topics ...string) (list []Behind, err error) {
+// record of each of them, and waits while the broker is unavailable. done is the sum over all partitions of the offsets up to which the stage
+// has completed them: it grows by the records that it completes.
+func (c *Client) Behind(ctx context.Context, stage string, topics ...string) (list []Behind, done int64, err error) {
 	all, err := c.behind(ctx, stage, topics)
 	for _, b := range all {
+		done += b.next
 		end := b.next + b.Records
 		b.Records = end - b.high
 		first, err := c.first(ctx, Source{Topic: b.Topic, Partition: b.Partition, From: b.high, To: end})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if first != nil {
 			b.Oldest, b.Crawl = first.Time, first.Headers[schemas.HeaderCrawl]
 			list = append(list, b)
 		}
 	}
-	return list, err
+	return list, done, err
 }
 
 // first returns the first record of a source, and reads little more; nil if it has none, or if the topic's retention has removed it.

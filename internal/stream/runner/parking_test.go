@@ -135,7 +135,7 @@ func TestAMissingObjectParksItsCrawlOnly(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Unit != "a" || list[0].Object != "critic of a" || list[0].Records != 2*n || !strings.Contains(list[0].Cause, "not there") {
 		t.Fatalf("the commits say %+v, %v", list, err)
 	}
-	if behind, err := c.Behind(streamtest.Within(t, time.Minute), "judge", in); err != nil || len(behind) > 0 {
+	if behind, _, err := c.Behind(streamtest.Within(t, time.Minute), "judge", in); err != nil || len(behind) > 0 {
 		t.Errorf("behind %+v, %v, though all records are parked or completed", behind, err)
 	}
 	before := w.Count(t, c, out)

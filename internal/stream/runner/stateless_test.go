@@ -509,9 +509,9 @@ func TestLagIsWhatWaitsBeforeAStage(t *testing.T) {
 	if n := lag(); n != 115 {
 		t.Errorf("lag %d after 5 records were deleted, want 115", n)
 	}
-	behind, err := c.Behind(ctx, "lagging", other)
-	if err != nil || len(behind) != 1 || behind[0].Records != 15 || time.Since(behind[0].Oldest).Abs() > time.Minute {
-		t.Errorf("behind %+v, %v, want 15 records that are new", behind, err)
+	behind, done, err := c.Behind(ctx, "lagging", other)
+	if err != nil || done != 5 || len(behind) != 1 || behind[0].Records != 15 || time.Since(behind[0].Oldest).Abs() > time.Minute {
+		t.Errorf("behind %+v, done %d, %v, want 15 records that are new, after 5", behind, done, err)
 	}
 	ends, err := c.Ends(ctx, in, other)
 	if err != nil {
@@ -519,8 +519,8 @@ func TestLagIsWhatWaitsBeforeAStage(t *testing.T) {
 	}
 	r := streamtest.Run(t, func(ctx context.Context) error { return streamtest.CopyTo("lagging", in, out).Run(ctx, c) })
 	streamtest.Eventually(t, func() bool { return lag() == 15 })
-	if behind, err := c.Behind(ctx, "lagging", in); err != nil || len(behind) > 0 {
-		t.Errorf("behind %+v, %v after all was read", behind, err)
+	if behind, done, err := c.Behind(ctx, "lagging", in); err != nil || len(behind) > 0 || done != 100 {
+		t.Errorf("behind %+v, done %d, %v after all was read", behind, done, err)
 	}
 	if err := r.End(); err != nil {
 		t.Fatal(err)
