@@ -13,6 +13,8 @@ import (
 type Line struct {
 	Name string
 	X, Y []float64
+	// Low and High bound Y, in an interval that is drawn as a band; nil = there is none. All are numbers.
+	Low, High []float64
 	// Dashed lines are references.
 	Dashed bool
 }
@@ -151,6 +153,7 @@ func (p *pen) line(i int, l *Line) {
 	if dash != "" {
 		stroke += fmt.Sprintf(` stroke-dasharray="%s"`, dash)
 	}
+	p.band(colours[i%len(colours)], l)
 	var path strings.Builder
 	pen := "M"
 	for k, x := range l.X {
@@ -172,6 +175,21 @@ func (p *pen) line(i int, l *Line) {
 	y := p.y1 + keyLine*float64(i) + 6
 	fmt.Fprintf(&p.b, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" %s/>`, p.x1+12, p.x1+36, y, y, stroke)
 	p.text(p.x1+42, y+4, "start", l.Name, "")
+}
+
+// band draws the interval of a line.
+func (p *pen) band(colour string, l *Line) {
+	if len(l.Low) == 0 {
+		return
+	}
+	p.b.WriteString(`<polygon points="`)
+	for i, x := range l.X {
+		fmt.Fprintf(&p.b, "%.1f,%.1f ", p.x(x), p.y(l.High[i]))
+	}
+	for i := len(l.X) - 1; i >= 0; i-- {
+		fmt.Fprintf(&p.b, "%.1f,%.1f ", p.x(l.X[i]), p.y(l.Low[i]))
+	}
+	fmt.Fprintf(&p.b, `" fill="%s" fill-opacity="0.18"/>`, colour)
 }
 
 // ticks returns about five round numbers within [low, high].

@@ -133,3 +133,12 @@ func TestTicks(t *testing.T) {
 		}
 	})
 }
+
+// TestBand: the interval of a line is one area, from the upper values to the lower ones and back.
+func TestBand(t *testing.T) {
+	c := Chart{Least: 0, Most: 1, Lines: []Line{{Name: "mean", X: []float64{0, 10}, Y: []float64{.5, .5}, Low: []float64{.25, 0}, High: []float64{.75, 2}}}}
+	svg := string(c.SVG())
+	if _, elements := parts(t, svg); elements["polygon"] != 1 || !strings.Contains(svg, `points="56.0,109.0 570.0,34.0 570.0,334.0 56.0,259.0 "`) {
+		t.Error(svg)
+	}
+}
