@@ -83,15 +83,11 @@ func (c *modelsShow) Run(s *cli.Session) error {
 	facts := learner.Model().Facts()
 	r := ApprenticeReport{
 		Version: version, Kind: kind, Learner: learner.Settings().String(), Bytes: len(data), Leaps: facts.Leaps, Low: facts.Low, High: facts.High, Cut: facts.Cut,
-		MedianLow: facts.MedianLow, MedianHigh: facts.MedianHigh, Features: facts.Features, ByOffset: make(map[int32][]apprentice.Tally),
+		MedianLow: facts.MedianLow, MedianHigh: facts.MedianHigh, Features: facts.Features,
 	}
 	all := learner.Strongest(c.Often, 0)
 	r.Strongest = all[:min(len(all), c.Features)]
-	for _, f := range all {
-		if at := r.ByOffset[f.Offset]; len(at) < 3 {
-			r.ByOffset[f.Offset] = append(at, f)
-		}
-	}
+	r.ByOffset = apprentice.ByOffset(all, 3)
 	return s.Print(r, func(w io.Writer) { printApprentice(w, &r, c.Often) })
 }
 
@@ -119,24 +115,16 @@ func printApprentice(w io.Writer, r *ApprenticeReport, often uint64) {
 	}
 	fmt.Fprintf(w, "\n%9s %7s %8s %8s  %s\n", "LOG ODDS", "OFFSET", "HIGH", "LOW", "TERM")
 	for _, f := range r.Strongest {
-		fmt.Fprintf(w, "%+9.2f %7s %8d %8d  %s\n", f.Weight, offset(f.Offset), f.High, f.Low, f.Term)
+		fmt.Fprintf(w, "%+9.2f %7s %8d %8d  %s\n", f.Weight, apprentice.OffsetName(f.Offset), f.High, f.Low, f.Term)
 	}
 	fmt.Fprintf(w, "\n%7s  strongest there\n", "OFFSET")
 	for _, d := range slices.Sorted(maps.Keys(r.ByOffset)) {
-		fmt.Fprintf(w, "%7s ", offset(d))
+		fmt.Fprintf(w, "%7s ", apprentice.OffsetName(d))
 		for _, f := range r.ByOffset[d] {
 			fmt.Fprintf(w, " %+.2f %s", f.Weight, f.Term)
 		}
 		fmt.Fprintln(w)
 	}
-}
-
-// offset formats a DOM offset.
-func offset(d int32) string {
-	if d == schemas.NoOffset {
-		return "page"
-	}
-	return fmt.Sprintf("%+d", d)
 }
 
 func showCritic(s *cli.Session, version string, data []byte) error {

@@ -2,10 +2,12 @@ package apprentice
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
 	"forager/internal/rank/linkfeature"
+	"forager/schemas"
 )
 
 // Tally is a feature ⟨t, d⟩ with its counts and its weight.
@@ -102,4 +104,23 @@ func strongest(all []Tally, often uint64, most int) []Tally {
 		all = all[:most]
 	}
 	return all
+}
+
+// ByOffset returns the first features at each DOM offset, at most so many of each.
+func ByOffset(features []Tally, most int) map[int32][]Tally {
+	byOffset := make(map[int32][]Tally)
+	for _, f := range features {
+		if at := byOffset[f.Offset]; len(at) < most {
+			byOffset[f.Offset] = append(at, f)
+		}
+	}
+	return byOffset
+}
+
+// OffsetName formats a DOM offset; "page" is that of features without one.
+func OffsetName(d int32) string {
+	if d == schemas.NoOffset {
+		return "page"
+	}
+	return fmt.Sprintf("%+d", d)
 }
