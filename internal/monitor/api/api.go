@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"forager/internal/frontier/why"
 	"forager/internal/monitor/view"
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
@@ -134,7 +135,7 @@ func (p *Part) parts() (string, *Part) { return "", p }
 
 type ofHosts struct {
 	OfCrawl
-	By string `query:"by" enum:"yield,waste,failures" default:"yield"`
+	By string `query:"by" enum:"yield,waste,pause,robots,failures" default:"yield"`
 }
 
 type ofPages struct {
@@ -185,7 +186,7 @@ func reads(a huma.API, s *view.Source) {
 			all, err := s.DB.Report(in.Crawl).Rejudged(ctx)
 			return all[min(skip, len(all)):min(skip+most, len(all))], err
 		})
-	asked(a, s, "list-hosts", "/api/v1/crawls/{crawl}/hosts", "Hosts by what they gave, wasted or failed",
+	asked(a, s, "list-hosts", "/api/v1/crawls/{crawl}/hosts", "Hosts by what they gave, wasted or failed, by pauses or by robots.txt",
 		func(ctx context.Context, in *ofHosts, skip, most int) ([]analytics.Host, error) {
 			return s.DB.Hosts(ctx, in.Crawl, in.By, skip, most)
 		})
@@ -212,6 +213,11 @@ func reads(a huma.API, s *view.Source) {
 		func(ctx context.Context, in *ofURL) (*struct{ Body *operate.Explanation }, error) {
 			e, err := s.Why(ctx, in.Crawl, in.URL)
 			return &struct{ Body *operate.Explanation }{e}, err
+		})
+	register(a, huma.Operation{OperationID: "get-queues", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}/queues", Summary: "The best and the oldest queued URLs, with what each waits for"},
+		func(ctx context.Context, in *One) (*struct{ Body *why.Queues }, error) {
+			q, err := s.Queues(ctx, in.Crawl)
+			return &struct{ Body *why.Queues }{q}, err
 		})
 	asked(a, s, "list-models", "/api/v1/crawls/{crawl}/models", "Models of a crawl, the newest first",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.MadeModel, error) {

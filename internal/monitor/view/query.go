@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"forager/internal/frontier/why"
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 )
@@ -30,6 +31,13 @@ func (s *Source) Why(ctx context.Context, crawl, url string) (*operate.Explanati
 	ctx, cancel := context.WithTimeout(ctx, 2*askWithin)
 	defer cancel()
 	return operate.Explainer{Topics: s.Topics, Config: s.Config, DB: s.DB}.Why(ctx, crawl, url)
+}
+
+// Queues lists the best and the oldest URLs that are queued in a crawl, as they are on the web.
+func (s *Source) Queues(ctx context.Context, crawl string) (*why.Queues, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*askWithin)
+	defer cancel()
+	return operate.Explainer{Topics: s.Topics, Config: s.Config}.Queues(ctx, crawl)
 }
 
 // Query runs a statement that reads, for at most ten seconds, and returns its first rows. Its parameter crawl, if it has one, is crawl.

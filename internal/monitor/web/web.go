@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"forager/internal/export"
+	"forager/internal/frontier/why"
 	"forager/internal/measure/chart"
 	"forager/internal/monitor/api"
 	"forager/internal/monitor/view"
@@ -32,6 +33,10 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"ranked": func(name, crawl string, pages []analytics.RankedPage) map[string]any {
 		return map[string]any{"Name": name, "Crawl": crawl, "Pages": pages}
 	},
+	"queued": func(name, crawl string, urls []why.QueuedURL) map[string]any {
+		return map[string]any{"Name": name, "Crawl": crawl, "URLs": urls}
+	},
+	"waits":   operate.CauseText,
 	"orders":  func() map[string]string { return analytics.HostsBy },
 	"percent": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) },
 	"three":   func(x float64) string { return fmt.Sprintf("%.3f", x) },
@@ -116,6 +121,7 @@ type content struct {
 	Hosts         []analytics.Host
 	Treated       []analytics.Treated
 	Rejudged      []analytics.Rejudged
+	Queues        *why.Queues
 	Pages         []analytics.SeenPage
 	Links         []analytics.SeenLink
 	Topics        []view.Topic
@@ -128,8 +134,9 @@ type content struct {
 	Critics []string
 	File    string
 	Rows    *view.Rows
-	// Change is what a form has changed, or would change.
+	// Change is what a form has changed, or would change, and Set are the settings that it had, one a line.
 	Change *operate.Change
+	Set    string
 	// Why explains a URL; Unexplained is why it does not.
 	Why         *operate.Explanation
 	Unexplained string
@@ -304,6 +311,8 @@ func (x site) hosts(r *http.Request, c *content) (err error) {
 	}
 	c.Treated, err = x.DB.Report(c.Crawl.Crawl).Treated(view.Ask(r.Context()), shownHosts)
 	c.miss("How hosts were treated is", err)
+	c.Queues, err = x.Queues(r.Context(), c.Crawl.Crawl)
+	c.miss("Queues are", err)
 	return nil
 }
 
@@ -405,6 +414,7 @@ func (x site) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(harvest.Lines) > 0 {
 		c.Charts = []template.HTML{harvest.SVG()}
+		c.Settings, c.Values = view.Differing(controls)
 	}
 	show(w, http.StatusOK, c)
 }
@@ -500,7 +510,7 @@ func (x site) act(w http.ResponseWriter, r *http.Request) {
 		c.Crawl = nil
 		x.showCrawls(w, r, status, c)
 		return
-	case next == "topics" || next == "page":
+	case slices.Contains([]string{"topics", "page", "hosts"}, next):
 		c.Crawl = now
 		x.showView(w, r, status, c, next)
 	default:
@@ -559,7 +569,8 @@ func (x site) actions(r *http.Request, c *content) map[string]func(crawl string,
 		"model": func(c string, seen uint64) error { return x.Pin(ctx, c, seen, &view.Model{Version: value("version")}) },
 		"change": func(name string, seen uint64) (err error) {
 			settings := &view.Settings{DryRun: value("dry_run") != ""}
-			for line := range strings.Lines(value("set")) {
+			c.Set = value("set")
+			for line := range strings.Lines(c.Set) {
 				if line = strings.TrimSpace(line); line != "" {
 					settings.Set = append(settings.Set, line)
 				}

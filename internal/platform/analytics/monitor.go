@@ -50,18 +50,21 @@ type Host struct {
 	Requests  uint64  `json:"requests"`
 	Delivered uint64  `json:"delivered"`
 	Failed    uint64  `json:"failed"`
+	Deferred  uint64  `json:"deferred" doc:"Requests that were put off, as the host or its address was to be left alone."`
+	Robots    uint64  `json:"robots" doc:"Requests that robots.txt forbids, or that were not sent as it could not be read."`
 	Relevance float64 `json:"relevance" doc:"Sum of R over its pages."`
 	Harvest   float64 `json:"harvest" doc:"Mean of R over its pages."`
 	Trouble   string  `json:"trouble,omitempty" doc:"The most frequent outcome without a page."`
 }
 
-// HostsBy are the orders of hosts: by what they gave, by what they wasted, and by failures.
-var HostsBy = map[string]string{"yield": "sum DESC", "waste": "delivered - sum DESC", "failures": "failed DESC"}
+// HostsBy are the orders of hosts: by what they gave and wasted, by pauses, by what robots.txt forbids, and by failures.
+var HostsBy = map[string]string{"yield": "sum DESC", "waste": "delivered - sum DESC", "pause": "deferred DESC", "robots": "robots DESC", "failures": "failed DESC"}
 
 // Hosts returns hosts of a crawl in one of the orders of HostsBy, at most so many after the first skipped ones.
 func (d *DB) Hosts(ctx context.Context, crawl, by string, skip, most int) ([]Host, error) {
 	return collect[Host](ctx, d, `SELECT domain(url) AS host, count(), countIf(outcome = 'delivered') AS delivered,
-			countIf(outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable')) AS failed, sumIf(relevance, outcome = 'delivered') AS sum,
+			countIf(outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable')) AS failed, countIf(outcome = 'deferred') AS deferred,
+			countIf(startsWith(outcome, 'robots-')) AS robots, sumIf(relevance, outcome = 'delivered') AS sum,
 			sum / greatest(delivered, 1), topKIf(1)(toString(outcome), outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable'))[1]
 		FROM verdicts WHERE crawl = {crawl:String} GROUP BY host ORDER BY `+HostsBy[by]+`, host LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
 		Params{"crawl": crawl, "most": uint64(most), "skip": uint64(skip)})
