@@ -3,6 +3,7 @@ package analytics
 import (
 	"context"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -15,14 +16,43 @@ type CrawlPoint struct {
 	Relevance float64 `json:"relevance"`
 	Requests  uint64  `json:"requests"`
 	Queued    uint64  `json:"queued"`
+	// At is when it was told; zero in states that were kept before that was.
+	At time.Time `json:"at,omitzero"`
 }
 
 // CrawlPoints returns some 1,000 states of a crawl, in their order, from the statuses that were loaded: all of the last 2,000 pages.
 func (d *DB) CrawlPoints(ctx context.Context, crawl string) ([]CrawlPoint, error) {
 	return collect[CrawlPoint](ctx, d, `WITH (SELECT greatest(max(pages), 1) FROM standings WHERE crawl = {crawl:String}) AS last
-		SELECT max(pages) AS n, argMax(relevance, pages), argMax(requests, pages), argMax(queued, pages) FROM standings
+		SELECT max(pages) AS n, argMax(relevance, pages), argMax(requests, pages), argMax(queued, pages), argMax(at, pages) FROM standings
 		WHERE crawl = {crawl:String} AND pages > 0 GROUP BY if(pages + 2000 > last, pages, intDiv(pages * 1000, greatest(assumeNotNull(last), 1))) ORDER BY n`,
 		Params{"crawl": crawl})
+}
+
+// Fetched are the bytes that a crawl fetched in a part of its time.
+type Fetched struct {
+	Until time.Time
+	Bytes uint64
+}
+
+// Fetched returns the bytes that a crawl fetched in at most some 300 parts of equal length of its time, in their order.
+func (r Report) Fetched(ctx context.Context) ([]Fetched, error) {
+	return collect[Fetched](ctx, r.db, `WITH (SELECT (toUnixTimestamp64Milli(min(fetched_at)), toUnixTimestamp64Milli(max(fetched_at)) + 1) FROM fetches WHERE crawl = {crawl:String} AND size > 0) AS span
+		SELECT max(fetched_at) AS until, sum(size) FROM fetches WHERE crawl = {crawl:String} AND size > 0
+		GROUP BY intDiv((toUnixTimestamp64Milli(fetched_at) - span.1) * 300, span.2 - span.1) ORDER BY until`, Params{"crawl": r.crawl})
+}
+
+// Revision is a control record of a crawl, which is JSON.
+type Revision struct {
+	At      time.Time
+	Control string
+}
+
+// Revisions returns the newest control records of a crawl that were loaded, at most so many, the oldest first.
+func (r Report) Revisions(ctx context.Context, most int) ([]Revision, error) {
+	list, err := collect[Revision](ctx, r.db, "SELECT recorded_at, control FROM controls WHERE crawl = {crawl:String} ORDER BY revision DESC LIMIT {most:UInt64}",
+		Params{"crawl": r.crawl, "most": uint64(most)})
+	slices.Reverse(list)
+	return list, err
 }
 
 // ArmPoint is what an arm of a mixture did in a part of a crawl.
