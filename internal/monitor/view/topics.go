@@ -13,13 +13,20 @@ const lastPages = 1000
 
 // Topic is a node of the taxonomy with the pages that the critic took to be about it, or about a node below, more than about any other.
 type Topic struct {
-	Topic   string  `json:"topic"`
-	Depth   int     `json:"depth" doc:"Number of nodes above."`
-	Mark    string  `json:"mark,omitempty" enum:"good,bad" doc:"What it is marked; what is below inherits it."`
+	Topic   string      `json:"topic"`
+	Depth   int         `json:"depth" doc:"Number of nodes above."`
+	Mark    string      `json:"mark,omitempty" enum:"good,bad" doc:"What it is marked; what is below inherits it."`
+	Pages   uint64      `json:"pages"`
+	Harvest float64     `json:"harvest" doc:"Mean of R over these pages."`
+	Last    uint64      `json:"last" doc:"Of the last 1,000 pages judged, at least."`
+	Lately  float64     `json:"lately" doc:"Mean of R over those."`
+	Parts   []TopicPart `json:"parts" doc:"Of 12 parts of equal length of the time between the first and the last judgement."`
+}
+
+// TopicPart is what came of a topic in a part of the time.
+type TopicPart struct {
 	Pages   uint64  `json:"pages"`
 	Harvest float64 `json:"harvest" doc:"Mean of R over these pages."`
-	Last    uint64  `json:"last" doc:"Of the last 1,000 pages judged, at least."`
-	Lately  float64 `json:"lately" doc:"Mean of R over those."`
 }
 
 // TopicsOf returns the topics of a crawl's pages and of its focus with all nodes above, each behind the one that it is below.
@@ -42,11 +49,14 @@ func tree(pages []analytics.TopicPages, good, bad []string) []Topic {
 		for end := len(x.Topic); end > 0; end = strings.LastIndexByte(x.Topic[:end], '/') {
 			node := sums[x.Topic[:end]]
 			if node == nil {
-				node = &analytics.TopicPages{Topic: x.Topic[:end]}
+				node = &analytics.TopicPages{Topic: x.Topic[:end], Parts: make([]uint64, analytics.TopicParts), PartRelevance: make([]float64, analytics.TopicParts)}
 				sums[node.Topic] = node
 			}
 			node.Pages, node.Relevance = node.Pages+x.Pages, node.Relevance+x.Relevance
 			node.LastPages, node.LastRelevance = node.LastPages+x.LastPages, node.LastRelevance+x.LastRelevance
+			for i, n := range x.Parts {
+				node.Parts[i], node.PartRelevance[i] = node.Parts[i]+n, node.PartRelevance[i]+x.PartRelevance[i]
+			}
 		}
 	}
 	for _, x := range pages {
@@ -60,6 +70,9 @@ func tree(pages []analytics.TopicPages, good, bad []string) []Topic {
 		t := Topic{
 			Topic: name, Depth: strings.Count(name, "/"), Pages: x.Pages, Harvest: x.Relevance / float64(max(x.Pages, 1)),
 			Last: x.LastPages, Lately: x.LastRelevance / float64(max(x.LastPages, 1)),
+		}
+		for i, n := range x.Parts {
+			t.Parts = append(t.Parts, TopicPart{n, x.PartRelevance[i] / float64(max(n, 1))})
 		}
 		switch {
 		case slices.Contains(bad, name):

@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"time"
@@ -215,12 +216,21 @@ type TopicPages struct {
 	// LastPages and LastRelevance are those among the last pages that were judged.
 	LastPages     uint64
 	LastRelevance float64
+	// Parts and PartRelevance are those of TopicParts parts of equal length of the time between the first and the last judgement.
+	Parts         []uint64
+	PartRelevance []float64
 }
+
+// TopicParts is the number of parts of the time for which TopicPages counts.
+const TopicParts = 12
 
 // TopicPages returns the pages of a crawl by their best topic, and how many of the last ones judged they are.
 func (d *DB) TopicPages(ctx context.Context, crawl string, last int) ([]TopicPages, error) {
-	return collect[TopicPages](ctx, d, `WITH (SELECT min(t) FROM (SELECT recorded_at AS t FROM judgements WHERE crawl = {crawl:String} ORDER BY t DESC LIMIT {last:UInt64})) AS since
-		SELECT topics[1] AS topic, count(), sum(relevance), countIf(recorded_at >= since), sumIf(relevance, recorded_at >= since)
+	return collect[TopicPages](ctx, d, `WITH (SELECT min(t) FROM (SELECT recorded_at AS t FROM judgements WHERE crawl = {crawl:String} ORDER BY t DESC LIMIT {last:UInt64})) AS since,
+			(SELECT (toUnixTimestamp64Milli(min(recorded_at)), toUnixTimestamp64Milli(max(recorded_at)) + 1) FROM judgements WHERE crawl = {crawl:String}) AS span,
+			intDiv((toUnixTimestamp64Milli(recorded_at) - span.1) * {parts:UInt64}, span.2 - span.1) AS part
+		SELECT topics[1] AS topic, count(), sum(relevance), countIf(recorded_at >= since), sumIf(relevance, recorded_at >= since),
+			`+fmt.Sprintf("countResample(0, %[1]d, 1)(part), sumResample(0, %[1]d, 1)(toFloat64(relevance), part)", TopicParts)+`
 		FROM judgements WHERE crawl = {crawl:String} AND notEmpty(topics) GROUP BY topic ORDER BY topic`,
-		Params{"crawl": crawl, "last": uint64(last)})
+		Params{"crawl": crawl, "last": uint64(last), "parts": uint64(TopicParts)})
 }
