@@ -121,17 +121,11 @@ func curves(reports []*CrawlReport, of func(CurvePoint) (x, y float64)) (lines [
 func calibrationFigure(reports []*CrawlReport) figure {
 	c := chart.Chart{Title: "Calibration", XTitle: "mean score at dispatch", YTitle: "mean R", Least: 0, Most: 1}
 	for _, r := range reports {
-		for _, t := range r.more.tenths {
-			name := view.Plain(t.Policy)
-			if len(reports) > 1 {
-				name = view.Plain(r.Crawl) + ": " + name
-			}
-			if n := len(c.Lines); n == 0 || c.Lines[n-1].Name != name {
-				c.Lines = append(c.Lines, chart.Line{Name: name})
-			}
-			l := &c.Lines[len(c.Lines)-1]
-			l.X, l.Y = append(l.X, t.Score), append(l.Y, t.Harvest)
+		prefix := ""
+		if len(reports) > 1 {
+			prefix = view.Plain(r.Crawl) + ": "
 		}
+		view.Calibration(&c, prefix, r.more.tenths)
 	}
 	if len(c.Lines) > 0 {
 		c.Lines = append(c.Lines, chart.Line{Name: "score = R", X: []float64{0, 1}, Y: []float64{0, 1}, Dashed: true})

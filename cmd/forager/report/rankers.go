@@ -1,47 +1,12 @@
 package report
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"slices"
 
-	"forager/internal/measure/harvest"
-	"forager/internal/platform/analytics"
 	"forager/schemas"
 )
-
-// rankerReport compares a shadow ranker with those that chose, over the pages that it ranked.
-type rankerReport struct {
-	Ranker string `json:"ranker"`
-	// Cut is the relevance above which a page is on topic.
-	Cut float64 `json:"cut"`
-	harvest.ShadowComparison
-}
-
-// askRankers fills in the positions given by shadow rankers.
-func (r *CrawlReport) askRankers(ctx context.Context, rows analytics.Report) error {
-	var names []string
-	compared := make(map[string]*harvest.Comparer)
-	err := rows.ShadowRanks(ctx, func(x analytics.ShadowRank) {
-		if compared[x.Shadow] == nil {
-			names = append(names, x.Shadow)
-			compared[x.Shadow] = harvest.NewComparer(r.cut())
-		}
-		compared[x.Shadow].Add(harvest.Placed{
-			Shadow: harvest.Order{Out: x.Dropped, Tier: x.ShadowTier, Score: x.ShadowScore},
-			Policy: x.Policy, Used: harvest.Order{Tier: x.Tier, Score: x.Score},
-			Relevance: x.Relevance,
-		})
-	})
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		r.Rankers = append(r.Rankers, rankerReport{name, r.cut(), compared[name].Result()})
-	}
-	return nil
-}
 
 // shardNotes are sentences on what the rankers of a crawl lack compared with a crawl of one shard.
 func shardNotes(ctl *schemas.CrawlControl) (notes []string) {

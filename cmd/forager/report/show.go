@@ -13,6 +13,7 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/crawl/crawlfile"
+	"forager/internal/monitor/view"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/pipeline"
 	"forager/schemas"
@@ -75,7 +76,7 @@ type CrawlReport struct {
 	Hosts uint64      `json:"hosts"`
 	Data  dataReport  `json:"data"`
 	// Rankers are the shadows of rankers.
-	Rankers []rankerReport `json:"ranker_shadows"`
+	Rankers []view.ShadowRanker `json:"ranker_shadows"`
 	// Outages of the network in the order in which they began.
 	Outages []analytics.Outage `json:"outages"`
 	// Behind is the number of records that ClickHouse has not received yet.
@@ -297,7 +298,7 @@ func (r *CrawlReport) ask(ctx context.Context, rows analytics.Report) (err error
 	if err := r.askHubs(ctx, rows); err != nil {
 		return err
 	}
-	if err := r.askRankers(ctx, rows); err != nil {
+	if r.Rankers, err = view.ShadowRankers(ctx, rows, r.cut(), 0); err != nil {
 		return err
 	}
 	outages, err := rows.Outages(ctx)
