@@ -9,8 +9,8 @@
 // Out: crawl.control (changes by operators, new and deleted crawls), link.found (seeds, further tries, replays), dead.letter (letters that
 // are dropped).
 //
-// Uses: ClickHouse for curves, hosts, pages and queries that read, each bounded in time and rows; the object store for stored copies,
-// critics, guides, marks, URL lists and which events were sent, and to delete crawls; dead.letter and webhooks for events (package notify).
+// Uses: ClickHouse for curves, hosts, pages and queries that read, each bounded in time and rows; prioritize for queued URLs and what became of
+// a URL; the object store for stored copies, models, marks, URL lists and which events were sent, and to delete crawls; dead.letter and webhooks for events (package notify).
 //
 // State: none. The state of crawls it reads from the compacted topics when it starts; crawls do not notice whether it runs.
 //

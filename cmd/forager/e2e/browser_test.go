@@ -37,7 +37,7 @@ func browser(t *testing.T, faults *[]string) context.Context {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(cancel)
 	chromedp.ListenTarget(ctx, func(event any) {
 		switch e := event.(type) {
@@ -74,6 +74,7 @@ func TestBrowser(t *testing.T) {
 	views := []struct{ name, path string }{
 		{"login", "/"}, {"crawls", "/login?token=" + o.token}, {"crawl", "/crawls/done"}, {"hosts", "/crawls/done/hosts"}, {"pages", "/crawls/done/pages"},
 		{"page", "/crawls/done/page?url=" + page}, {"models", "/crawls/done/models"}, {"topics", "/crawls/done/topics"}, {"compare", "/compare?crawl=done&crawl=steered"},
+		{"time", "/crawls/done?against=time"}, {"frontier", "/crawls/steered/hosts?by=pause"}, {"bytes", "/compare?crawl=done&crawl=steered&against=bytes"},
 		{"letters", "/letters"}, {"sql", "/sql?example=overlap"},
 	}
 	for _, v := range views {
@@ -210,6 +211,23 @@ func steerInBrowser(t *testing.T, ctx context.Context, o *operator) {
 	var pages []int
 	if err := json.Unmarshal([]byte(told), &pages); err != nil || len(pages) != 2 || pages[1] <= pages[0] {
 		t.Errorf("the page shows %s pages: it is not live (%v)", told, err)
+	}
+	for _, step := range []struct{ script, want string }{
+		{`document.querySelector('button[value^="exclude.hosts+="]').click()`, "What would change; nothing was changed"}, {`document.querySelector(".done form button").click()`, "Changed"},
+	} {
+		actions := []chromedp.Action{left(step.script), chromedp.Evaluate(`document.querySelector(".done caption, .problem").textContent`, &told)}
+		if strings.HasPrefix(step.want, "What") {
+			actions = append([]chromedp.Action{opened(o.base + "/crawls/steered/hosts?by=waste")}, actions...)
+		}
+		if err := chromedp.Run(ctx, actions...); err != nil {
+			t.Fatalf("%s: %v", step.script, err)
+		}
+		if told != step.want {
+			t.Errorf("%s: the page shows %q", step.script, told)
+		}
+	}
+	if err := chromedp.Run(ctx, opened(o.base+"/crawls/steered")); err != nil {
+		t.Fatal(err)
 	}
 	for _, step := range []struct{ form, fill, with, want string }{
 		{"pause", "", "", "Done: pause"}, {"ranker", "input[name=ranker]", "in-links", "Done: ranker"}, {"seeds", "textarea", "http://h0.s1.sim/", "Done: seeds"},

@@ -453,8 +453,8 @@ func harmless(t *testing.T, o *operator) {
 	}
 	address := url.QueryEscape(page.URL)
 	for _, path := range []string{
-		"/", "/crawls/done", "/crawls/done/hosts", "/crawls/done/hosts?by=failures", "/crawls/done/pages", "/crawls/done/page?url=" + address, "/crawls/done/models", "/crawls/done/topics",
-		"/compare?crawl=done&crawl=steered", "/letters", "/sql?example=harvest", "/crawls/done/page?url=javascript:attack()", "/crawls/done/page?url=%22%3E%3Cscript%3Eattack()",
+		"/", "/crawls/done", "/crawls/done/hosts", "/crawls/done/hosts?by=failures", "/crawls/steered/hosts?by=robots", "/crawls/done?against=time", "/crawls/done?against=javascript:attack()", "/crawls/done/pages", "/crawls/done/page?url=" + address, "/crawls/done/models", "/crawls/done/topics",
+		"/compare?crawl=done&crawl=steered", "/compare?crawl=done&crawl=steered&against=bytes", "/letters", "/sql?example=harvest", "/crawls/done/page?url=javascript:attack()", "/crawls/done/page?url=%22%3E%3Cscript%3Eattack()",
 	} {
 		status, header, body := o.do("GET", path, "", "")
 		if status != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/html") {

@@ -176,6 +176,15 @@ func reads(a huma.API, s *view.Source) {
 			all, err := s.Curve(ctx, in.Crawl)
 			return all[min(skip, len(all)):min(skip+most, len(all))], err
 		})
+	asked(a, s, "list-turns", "/api/v1/crawls/{crawl}/turns", "Models and changes of settings, with the pages delivered by then",
+		func(ctx context.Context, in *OfCrawl, skip, most int) ([]view.Turn, error) {
+			points, err := s.Curve(ctx, in.Crawl)
+			if err != nil {
+				return nil, err
+			}
+			all, err := s.Turns(ctx, in.Crawl, points)
+			return all[min(skip, len(all)):min(skip+most, len(all))], err
+		})
 	asked(a, s, "get-arms", "/api/v1/crawls/{crawl}/arms", "What the arms of the mixture chose and brought, over the requests",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.ArmPoint, error) {
 			all, err := s.DB.Report(in.Crawl).ArmPoints(ctx)
@@ -222,6 +231,11 @@ func reads(a huma.API, s *view.Source) {
 	asked(a, s, "list-models", "/api/v1/crawls/{crawl}/models", "Models of a crawl, the newest first",
 		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.MadeModel, error) {
 			return s.DB.MadeModels(ctx, in.Crawl, skip, most)
+		})
+	asked(a, s, "get-calibration", "/api/v1/crawls/{crawl}/calibration", "Scores at dispatch against R, by policy and tenth",
+		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.Tenth, error) {
+			all, err := s.DB.Report(in.Crawl).Tenths(ctx)
+			return all[min(skip, len(all)):min(skip+most, len(all))], err
 		})
 	asked(a, s, "list-dead-letters", "/api/v1/dead-letters", "Records that no stage could handle, by class of error",
 		func(ctx context.Context, _ *Part, skip, most int) ([]analytics.Letters, error) {

@@ -40,8 +40,11 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 	"orders":  func() map[string]string { return analytics.HostsBy },
 	"percent": func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) },
 	"three":   func(x float64) string { return fmt.Sprintf("%.3f", x) },
+	"signed":  func(x float64) string { return fmt.Sprintf("%+.2f", x) },
 	"one":     func(x float64) string { return fmt.Sprintf("%.1f", x) },
 	"millis":  func(n uint64) string { return (time.Duration(n) * time.Millisecond).String() },
+	"over":    topicSpark,
+	"number":  func(i int) int { return i + 1 },
 	"after":   func(n uint64) uint64 { return n + 1 },
 	"clock": func(t time.Time) string {
 		if t.Unix() <= 0 {
@@ -117,6 +120,7 @@ type content struct {
 	Charts        []template.HTML
 	Sparks        map[string]template.HTML
 	Stages        []operate.StageLag
+	Turns         []view.Turn
 	Lately        *view.Point
 	Hosts         []analytics.Host
 	Treated       []analytics.Treated
@@ -128,8 +132,14 @@ type content struct {
 	// Hubs and Authorities of the newest ranking.
 	Hubs, Authorities []analytics.RankedPage
 	Models            []analytics.MadeModel
-	Letters           []analytics.Letters
-	Events            []view.Event
+	Features          *view.Features
+	ShadowRankers     []view.ShadowRanker
+	// Compared are the crawls that are compared, with the Values of the Settings in which they differ.
+	Compared []*view.Crawl
+	Settings []string
+	Values   [][]string
+	Letters  []analytics.Letters
+	Events   []view.Event
 	// Critics are the names of the critics that are published; File is the text of a crawl file that was refused.
 	Critics []string
 	File    string
@@ -140,9 +150,10 @@ type content struct {
 	// Why explains a URL; Unexplained is why it does not.
 	Why         *operate.Explanation
 	Unexplained string
-	// Query has the parameters of the request.
-	Query url.Values
-	SQL   string
+	// Query has the parameters of the request, Choices the values of one of them that can be chosen.
+	Query   url.Values
+	Choices []string
+	SQL     string
 	// Examples are the documented queries.
 	Examples []tables.Query
 }
@@ -210,7 +221,7 @@ func (x site) showCrawls(w http.ResponseWriter, r *http.Request, status int, c *
 			c.miss("Curves are", err)
 			break
 		}
-		c.Sparks[one.Crawl] = spark(points)
+		c.Sparks[one.Crawl] = harvestSpark(points)
 	}
 	show(w, status, c)
 }
@@ -230,7 +241,9 @@ func (x site) crawl(r *http.Request, c *content) error {
 	c.miss("Judgements of other critics are", err)
 	if len(points) > 0 {
 		c.Lately = &points[len(points)-1]
-		c.Charts = curves(points, c.Rejudged)
+		c.Turns, err = x.Turns(r.Context(), c.Crawl.Crawl, points)
+		c.miss("Changes of the crawl are", err)
+		c.Charts = curves(points, c.Turns, c.Rejudged, axisOf(c.choose("against", "pages", "requests", "time"), c.Crawl.Started, c.Lately.At))
 	}
 	arms, err := x.DB.Report(c.Crawl.Crawl).ArmPoints(view.Ask(r.Context()))
 	c.miss("Curves of the mixture are", err)
@@ -240,61 +253,15 @@ func (x site) crawl(r *http.Request, c *content) error {
 	return nil
 }
 
-// armCharts draws what share of the requests each arm of a mixture chose, and what its pages brought.
-func armCharts(points []analytics.ArmPoint) []template.HTML {
-	all := make(map[uint64]uint64)
-	for _, p := range points {
-		all[p.Dispatched] += p.Chosen
+// choose returns the value of a parameter of the request if it is one of these, else the first of them, and keeps it for the page.
+func (c *content) choose(name string, of ...string) string {
+	v := c.Query.Get(name)
+	if !slices.Contains(of, v) {
+		v = of[0]
 	}
-	chosen := chart.Chart{Title: "Choices of the mixture", XTitle: "requests", YTitle: "share of the requests", Least: 0, Most: 1}
-	reward := chart.Chart{Title: "Rewards of the mixture", XTitle: "requests", YTitle: "mean R, calibrated", Least: 0, Most: 1}
-	line := func(c *chart.Chart, name string, x uint64, y float64) {
-		i := slices.IndexFunc(c.Lines, func(l chart.Line) bool { return l.Name == name })
-		if i < 0 {
-			i, c.Lines = len(c.Lines), append(c.Lines, chart.Line{Name: name})
-		}
-		c.Lines[i].X, c.Lines[i].Y = append(c.Lines[i].X, float64(x)), append(c.Lines[i].Y, y)
-	}
-	for _, p := range points { // no share, and no mean, of nothing: the chart leaves such points out
-		line(&chosen, p.Policy, p.Dispatched, float64(p.Chosen)/float64(all[p.Dispatched]))
-		line(&reward, p.Policy, p.Dispatched, p.Reward/float64(p.Credited))
-	}
-	return []template.HTML{chosen.SVG(), reward.SVG()}
-}
-
-// curves draws the harvest, also by other critics, and the queue of a crawl.
-func curves(points []view.Point, rejudged []analytics.Rejudged) []template.HTML {
-	lines := []chart.Line{{Name: "harvest so far"}, {Name: "last 100 pages"}, {Name: "last 1,000 pages"}, {Name: "loss so far", Dashed: true}}
-	queue := chart.Line{Name: "URLs queued"}
-	for _, p := range points {
-		n := float64(p.Pages)
-		for i, y := range []float64{p.Harvest, p.Last100, p.Last1K, 1 - p.Harvest} {
-			lines[i].X, lines[i].Y = append(lines[i].X, n), append(lines[i].Y, y)
-		}
-		queue.X, queue.Y = append(queue.X, n), append(queue.Y, float64(p.Queued))
-	}
-	harvest := chart.Chart{Title: "Harvest and loss", XTitle: "pages", YTitle: "mean R", Lines: append(lines, view.RejudgedLines(rejudged)...), Least: 0, Most: 1}
-	queued := chart.Chart{Title: "Queue", XTitle: "pages", YTitle: "URLs", Lines: []chart.Line{queue}}
-	return []template.HTML{harvest.SVG(), queued.SVG()}
-}
-
-// spark draws the harvest of the last 100 pages in the size of a word.
-func spark(points []view.Point) template.HTML {
-	if len(points) == 0 {
-		return "–"
-	}
-	const wide, high = 120.0, 24.0
-	last := points[len(points)-1]
-	var path strings.Builder
-	for i, p := range points {
-		pen := 'L'
-		if i == 0 {
-			pen = 'M'
-		}
-		fmt.Fprintf(&path, "%c%.1f %.1f", pen, wide*float64(p.Pages)/float64(last.Pages), high-1-(high-2)*min(max(p.Last100, 0), 1))
-	}
-	return template.HTML(fmt.Sprintf(`<svg class="spark" viewBox="0 0 %g %g" role="img" aria-label="Harvest of the last 100 pages %.3f, of the last 1,000 %.3f">`+
-		`<path d="%s" fill="none" stroke="#0072b2" stroke-width="1.5"/></svg>`, wide, high, last.Last100, last.Last1K, path.String())) // numbers only
+	c.Query.Set(name, v)
+	c.Choices = of
+	return v
 }
 
 // shownHosts is the number of rows of a view.
@@ -386,9 +353,40 @@ func (x site) topics(r *http.Request, c *content) (err error) {
 	return err
 }
 
+// shadowPages is the number of newest pages over which rankers for comparison are compared: with 4 of them the rows that a question may have.
+const shadowPages = 1000
+
 func (x site) models(r *http.Request, c *content) (err error) {
-	c.Models, err = x.DB.MadeModels(view.Ask(r.Context()), c.Crawl.Crawl, 0, shownHosts)
-	return err
+	ctx, rows := r.Context(), x.DB.Report(c.Crawl.Crawl)
+	if c.Models, err = x.DB.MadeModels(view.Ask(ctx), c.Crawl.Crawl, 0, shownHosts); err != nil {
+		return err
+	}
+	tenths, err := rows.Tenths(view.Ask(ctx))
+	c.miss("Calibration is", err)
+	calibration := chart.Chart{Title: "Calibration", XTitle: "mean score at dispatch", YTitle: "mean R", Least: 0, Most: 1}
+	view.Calibration(&calibration, "", tenths)
+	if len(calibration.Lines) > 0 {
+		calibration.Lines = append(calibration.Lines, chart.Line{Name: "score = R", X: []float64{0, 1}, Y: []float64{0, 1}, Dashed: true})
+		c.Charts = append(c.Charts, calibration.SVG())
+	}
+	versions, cut := []string{c.Crawl.Model}, .5
+	for _, m := range c.Models {
+		if m.Kind == "apprentice" {
+			versions = append(versions, m.Version)
+		}
+	}
+	if version := c.choose("version", versions...); version != "" {
+		c.Features, err = x.Features(ctx, version)
+		c.miss("Features are", err)
+	}
+	if c.Features != nil {
+		weights := chart.Chart{Title: "Strongest terms by DOM offset", XTitle: "DOM offset of the term from the link", YTitle: "log odds of high R", Lines: c.Features.Terms}
+		c.Charts = append(c.Charts, weights.SVG())
+		cut = c.Features.Cut
+	}
+	c.ShadowRankers, err = view.ShadowRankers(view.Ask(ctx), rows, cut, shadowPages)
+	c.miss("Rankers for comparison are", err)
+	return nil
 }
 
 // maxCompared is the number of crawls in one chart.
@@ -396,27 +394,54 @@ const maxCompared = 10
 
 func (x site) compare(w http.ResponseWriter, r *http.Request) {
 	c := &content{View: "compare", Title: "Compare", Query: r.URL.Query(), Crawls: x.Crawls()}
-	harvest := chart.Chart{Title: "Harvest so far", XTitle: "pages", YTitle: "mean R", Least: 0, Most: 1}
-	for _, name := range c.Query["crawl"] {
-		if _, err := x.Crawl(name); err != nil || len(harvest.Lines) == maxCompared {
+	against := c.choose("against", "pages", "requests", "bytes")
+	harvest := chart.Chart{Title: "Harvest so far", YTitle: "mean R", Least: 0, Most: 1}
+	var controls []*schemas.CrawlControl
+	var lines []chart.Line
+	for _, one := range c.Crawls {
+		ctl, err := x.Topics.Control(one.Crawl)
+		if err != nil || !c.Chosen(one.Crawl) || len(lines) == maxCompared {
 			continue
 		}
-		points, err := x.Curve(r.Context(), name)
+		points, err := x.Curve(r.Context(), one.Crawl)
 		if err != nil {
 			fail(w, c, err)
 			return
 		}
-		line := chart.Line{Name: name}
-		for _, p := range points {
-			line.X, line.Y = append(line.X, float64(p.Pages)), append(line.Y, p.Harvest)
+		over := axisOf(against, one.Started, one.Started)
+		if against == "bytes" {
+			if over, err = x.bytes(r, one.Crawl); err != nil {
+				fail(w, c, err)
+				return
+			}
 		}
-		harvest.Lines = append(harvest.Lines, line)
+		line := chart.Line{Name: one.Crawl}
+		for _, p := range points {
+			line.X, line.Y = append(line.X, over.of(p.Pages, p.Requests, p.At)), append(line.Y, p.Harvest)
+		}
+		harvest.XTitle = over.title
+		controls, lines, c.Compared = append(controls, ctl), append(lines, line), append(c.Compared, one)
 	}
-	if len(harvest.Lines) > 0 {
+	if len(lines) > 0 {
+		harvest.Lines = drawn(controls, lines)
 		c.Charts = []template.HTML{harvest.SVG()}
 		c.Settings, c.Values = view.Differing(controls)
 	}
 	show(w, http.StatusOK, c)
+}
+
+// bytes returns the axis of the bytes that a crawl has fetched, in MB.
+func (x site) bytes(r *http.Request, crawl string) (axis, error) {
+	parts, err := x.DB.Report(crawl).Fetched(view.Ask(r.Context()))
+	return axis{"MB fetched", func(_, _ uint64, at time.Time) (sum float64) {
+		for _, p := range parts {
+			if p.Until.After(at) {
+				break
+			}
+			sum += float64(p.Bytes) / 1e6
+		}
+		return sum
+	}}, err
 }
 
 // Chosen reports whether a crawl is among those that are compared.
