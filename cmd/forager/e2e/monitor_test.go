@@ -234,6 +234,13 @@ func readDone(t *testing.T, r *rig, o *operator) {
 		if x.Depth == 0 {
 			about += x.Pages
 		}
+		var parts uint64
+		for _, p := range x.Parts {
+			parts += p.Pages
+		}
+		if parts != x.Pages || len(x.Parts) != analytics.TopicParts {
+			t.Errorf("%s: %d pages, over time %+v", x.Topic, x.Pages, x.Parts)
+		}
 	}
 	if about != st.GetPages() {
 		t.Errorf("%d pages by topic, status %d", about, st.GetPages())
@@ -241,6 +248,13 @@ func readDone(t *testing.T, r *rig, o *operator) {
 	if models := ask[listed[analytics.MadeModel]](o, "/api/v1/crawls/done/models").Items; len(models) == 0 {
 		t.Error("no model")
 	}
+	if turns := ask[listed[view.Turn]](o, "/api/v1/crawls/done/turns").Items; len(turns) == 0 || !strings.HasPrefix(turns[0].Text, "model done/") || turns[0].Pages == 0 {
+		t.Errorf("turns %+v", turns)
+	}
+	if q := ask[why.Queues](o, "/api/v1/crawls/done/queues"); !q.Exact || len(q.Best) != why.MostBest || len(q.Oldest) != why.MostBest || q.Best[0].Cause != "budget" {
+		t.Errorf("queues %+v", q)
+	}
+	ask[listed[analytics.Tenth]](o, "/api/v1/crawls/done/calibration")
 	ask[listed[analytics.Letters]](o, "/api/v1/dead-letters")
 	status, _, body := o.do("POST", "/api/v1/query", "", `{"sql":"SELECT count() FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered'","crawl":"done"}`)
 	if status != 200 || !strings.Contains(body, `[["60"]]`) {
@@ -351,6 +365,10 @@ func twoOperators(t *testing.T, r *rig, o *operator) {
 	if _, _, body := o.do("POST", path+"/change", "", `{"set":["shards=7","politeness.delay=1s"],"dry_run":true}`); !strings.Contains(body, `"refused":`) || !strings.Contains(body, "1000ms") {
 		t.Errorf("preview: %s", body)
 	}
+	wait(t, "the changes are turns", func() bool {
+		turns := ask[listed[view.Turn]](o, path+"/turns").Items
+		return len(turns) > 1 && turns[0].Text == "paused" && slices.ContainsFunc(turns, func(x view.Turn) bool { return strings.Contains(x.Text, "politeness.delay: ") })
+	})
 	excludeAsCounted(t, r, o)
 	if ctl, err := r.books.Control("steered"); err != nil || ctl.GetPoliteness().GetDelayMs() != 50 || !slices.Contains(ctl.GetExcludes().GetDomains(), "example.net") {
 		t.Errorf("after the changes: %v, %v", ctl, err)
