@@ -41,7 +41,7 @@ func (c *QueryCommand) prompt(s *cli.Session, cfg *pipeline.Config, db *analytic
 	}
 	editor := liner.NewLiner()
 	defer editor.Close()
-	defer context.AfterFunc(s, func() { editor.Close() })() // the process may end while the editor reads
+	defer context.AfterFunc(s, func() { _ = editor.Close() })() // the process may end while the editor reads
 	editor.SetCtrlCAborts(true)
 	editor.SetMultiLineMode(true)
 	editor.SetTabCompletionStyle(liner.TabPrints)

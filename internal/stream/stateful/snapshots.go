@@ -119,7 +119,7 @@ func (x *snapshots) start(ctx context.Context, fast bool) error {
 	x.marks = marks.String()
 	go func() {
 		err := stream.Recovered(func() error { return x.upload(ctx, dir, marks, fast) })
-		os.RemoveAll(dir) // before the stage can end
+		_ = os.RemoveAll(dir) // before the stage can end
 		x.done <- err
 	}()
 	return nil
