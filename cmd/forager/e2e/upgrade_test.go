@@ -78,7 +78,7 @@ func (r *rig) readsRecords() {
 				r.t.Fatal(err)
 			}
 		}
-		if n == 0 && topic != schemas.TopicDeadLetter {
+		if n == 0 && topic != schemas.TopicDeadLetter && topic != schemas.TopicPageRejudged { // which the version before did not have
 			r.t.Errorf("there are no records of %s", topic)
 		}
 	}
