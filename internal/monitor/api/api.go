@@ -123,6 +123,14 @@ func asked[I any, P interface {
 	})
 }
 
+// whole is for asked: a list that is read as a whole, whatever part of it is returned.
+func whole[I, T any](get func(ctx context.Context, in *I) ([]T, error)) func(ctx context.Context, in *I, skip, most int) ([]T, error) {
+	return func(ctx context.Context, in *I, skip, most int) ([]T, error) {
+		all, err := get(ctx, in)
+		return all[min(skip, len(all)):min(skip+most, len(all))], err
+	}
+}
+
 // OfCrawl asks for a list of a crawl.
 type OfCrawl struct {
 	One
@@ -172,29 +180,23 @@ func reads(a huma.API, s *view.Source) {
 			return listed(all, 0, len(all)), nil
 		})
 	asked(a, s, "get-curve", "/api/v1/crawls/{crawl}/curve", "Harvest over the delivered pages",
-		func(ctx context.Context, in *OfCrawl, skip, most int) ([]view.Point, error) {
-			all, err := s.Curve(ctx, in.Crawl)
-			return all[min(skip, len(all)):min(skip+most, len(all))], err
-		})
+		whole(func(ctx context.Context, in *OfCrawl) ([]view.Point, error) { return s.Curve(ctx, in.Crawl) }))
 	asked(a, s, "list-turns", "/api/v1/crawls/{crawl}/turns", "Models and changes of settings, with the pages delivered by then",
-		func(ctx context.Context, in *OfCrawl, skip, most int) ([]view.Turn, error) {
+		whole(func(ctx context.Context, in *OfCrawl) ([]view.Turn, error) {
 			points, err := s.Curve(ctx, in.Crawl)
 			if err != nil {
 				return nil, err
 			}
-			all, err := s.Turns(ctx, in.Crawl, points)
-			return all[min(skip, len(all)):min(skip+most, len(all))], err
-		})
+			return s.Turns(ctx, in.Crawl, points)
+		}))
 	asked(a, s, "get-arms", "/api/v1/crawls/{crawl}/arms", "What the arms of the mixture chose and brought, over the requests",
-		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.ArmPoint, error) {
-			all, err := s.DB.Report(in.Crawl).ArmPoints(ctx)
-			return all[min(skip, len(all)):min(skip+most, len(all))], err
-		})
+		whole(func(ctx context.Context, in *OfCrawl) ([]analytics.ArmPoint, error) {
+			return s.DB.Report(in.Crawl).ArmPoints(ctx)
+		}))
 	asked(a, s, "list-rejudged", "/api/v1/crawls/{crawl}/rejudged", "Harvest by the judgements of other critics (forager rejudge)",
-		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.Rejudged, error) {
-			all, err := s.DB.Report(in.Crawl).Rejudged(ctx)
-			return all[min(skip, len(all)):min(skip+most, len(all))], err
-		})
+		whole(func(ctx context.Context, in *OfCrawl) ([]analytics.Rejudged, error) {
+			return s.DB.Report(in.Crawl).Rejudged(ctx)
+		}))
 	asked(a, s, "list-hosts", "/api/v1/crawls/{crawl}/hosts", "Hosts by what they gave, wasted or failed, by pauses or by robots.txt",
 		func(ctx context.Context, in *ofHosts, skip, most int) ([]analytics.Host, error) {
 			return s.DB.Hosts(ctx, in.Crawl, in.By, skip, most)
@@ -214,10 +216,7 @@ func reads(a huma.API, s *view.Source) {
 			return all[min(skip, len(all)):], err
 		})
 	asked(a, s, "list-topics", "/api/v1/crawls/{crawl}/topics", "Topics with the pages about them",
-		func(ctx context.Context, in *OfCrawl, skip, most int) ([]view.Topic, error) {
-			all, err := s.TopicsOf(ctx, in.Crawl)
-			return all[min(skip, len(all)):min(skip+most, len(all))], err
-		})
+		whole(func(ctx context.Context, in *OfCrawl) ([]view.Topic, error) { return s.TopicsOf(ctx, in.Crawl) }))
 	register(a, huma.Operation{OperationID: "get-why", Method: http.MethodGet, Path: "/api/v1/crawls/{crawl}/why", Summary: "Why a URL was fetched, waits or was refused"},
 		func(ctx context.Context, in *ofURL) (*struct{ Body *operate.Explanation }, error) {
 			e, err := s.Why(ctx, in.Crawl, in.URL)
@@ -233,10 +232,9 @@ func reads(a huma.API, s *view.Source) {
 			return s.DB.MadeModels(ctx, in.Crawl, skip, most)
 		})
 	asked(a, s, "get-calibration", "/api/v1/crawls/{crawl}/calibration", "Scores at dispatch against R, by policy and tenth",
-		func(ctx context.Context, in *OfCrawl, skip, most int) ([]analytics.Tenth, error) {
-			all, err := s.DB.Report(in.Crawl).Tenths(ctx)
-			return all[min(skip, len(all)):min(skip+most, len(all))], err
-		})
+		whole(func(ctx context.Context, in *OfCrawl) ([]analytics.Tenth, error) {
+			return s.DB.Report(in.Crawl).Tenths(ctx)
+		}))
 	asked(a, s, "list-dead-letters", "/api/v1/dead-letters", "Records that no stage could handle, by class of error",
 		func(ctx context.Context, _ *Part, skip, most int) ([]analytics.Letters, error) {
 			all, err := s.DB.Letters(ctx, skip+most)
