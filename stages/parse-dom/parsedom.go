@@ -14,7 +14,6 @@ import (
 	"forager/internal/stream"
 	"forager/internal/stream/runner"
 	"forager/internal/web/scope"
-	"forager/internal/web/warc"
 	"forager/schemas"
 )
 
@@ -90,16 +89,12 @@ func (p *parser) parse(ctx context.Context, f *schemas.PageFetched) (*schemas.Pa
 	if control == nil {
 		return nil, stream.Unavailable(fmt.Errorf("crawl %q has no control record yet", f.GetCrawl()))
 	}
-	stored, err := segment.Read(ctx, p.store, f.GetObject(), f.GetOffset(), f.GetLength())
+	stored, err := segment.ReadWhole(ctx, p.store, f.GetObject(), f.GetOffset(), f.GetLength(), f.GetDigest())
 	switch {
 	case errors.Is(err, objects.ErrUnavailable), errors.Is(err, objects.ErrDenied):
 		return nil, stream.Unavailable(err)
 	case err != nil:
 		return nil, err
-	}
-	if digest := warc.Digest(stored.Body); digest != f.GetDigest() {
-		return nil, fmt.Errorf("%s at %d+%d holds a body of digest %s, page.fetched has %q",
-			f.GetObject(), f.GetOffset(), f.GetLength(), digest, f.GetDigest())
 	}
 	page, err := dom.Parse(stored.Body, f.GetContentType(), f.GetUrl(), dom.Settings{
 		Leaves: control.GetLeaves(), TagPaths: schemas.ReadsTagPaths(control), Tree: schemas.ReadsTrees(control),

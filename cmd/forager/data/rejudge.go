@@ -24,7 +24,6 @@ import (
 	"forager/internal/platform/progress"
 	"forager/internal/platform/segment"
 	"forager/internal/stream"
-	"forager/internal/web/warc"
 	"forager/schemas"
 )
 
@@ -244,12 +243,9 @@ func (r *rejudging) page(ctx context.Context, p *analytics.FetchedPage) (out str
 
 // read returns a stored page as parse-dom read it, without what only rankers use.
 func (r *rejudging) read(ctx context.Context, p *analytics.FetchedPage) (*schemas.Page, error) {
-	stored, err := segment.Read(ctx, r.store, p.Object, p.Offset, p.Length)
+	stored, err := segment.ReadWhole(ctx, r.store, p.Object, p.Offset, p.Length, p.Digest)
 	if err != nil {
 		return nil, err
-	}
-	if digest := warc.Digest(stored.Body); digest != p.Digest {
-		return nil, fmt.Errorf("%w: %s at %d+%d has digest %s, not %s", segment.ErrDamaged, p.Object, p.Offset, p.Length, digest, p.Digest)
 	}
 	return dom.Parse(stored.Body, p.ContentType, p.URL, dom.Settings{Leaves: r.leaves})
 }

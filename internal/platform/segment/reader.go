@@ -47,3 +47,15 @@ func Read(ctx context.Context, store ranger, object string, offset, length uint6
 	}
 	return &Page{record, answer}, nil
 }
+
+// ReadWhole is Read of a page whose body must have the digest that page.fetched has.
+func ReadWhole(ctx context.Context, store ranger, object string, offset, length uint64, digest string) (*Page, error) {
+	p, err := Read(ctx, store, object, offset, length)
+	if err != nil {
+		return nil, err
+	}
+	if found := warc.Digest(p.Body); found != digest {
+		return nil, fmt.Errorf("%w: %s at %d+%d holds a body of digest %s, page.fetched has %q", ErrDamaged, object, offset, length, found, digest)
+	}
+	return p, nil
+}
