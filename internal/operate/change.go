@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -117,36 +116,4 @@ func (x Explainer) effect(ctx context.Context, c *Change, rules *schemas.Exclude
 		return nil, err
 	}
 	return total, nil
-}
-
-// Queues asks the replicas of prioritize for the best and the oldest URLs in the queues of a crawl.
-func (x Explainer) Queues(ctx context.Context, crawl string) (*why.Queues, error) {
-	ctl, err := x.Topics.Control(crawl)
-	if err != nil {
-		return nil, err
-	}
-	all := &why.Queues{Exact: true, Best: []why.QueuedURL{}, Oldest: []why.QueuedURL{}}
-	if err := askShards(ctx, x, ctl, http.MethodGet, why.QueuedPath, url.Values{}, all.Merge); err != nil {
-		return nil, err
-	}
-	for _, list := range [][]why.QueuedURL{all.Best, all.Oldest} {
-		for i := range list {
-			list[i].Cause = why.CauseUnder(list[i].Cause, x.hold(crawl))
-		}
-	}
-	return all, nil
-}
-
-// askShards asks the replicas of prioritize a question about each shard of a crawl.
-func askShards[T any](ctx context.Context, x Explainer, ctl *schemas.CrawlControl, method, path string, form url.Values, merge func(*T)) error {
-	form.Set("crawl", ctl.GetCrawl())
-	for shard := range schemas.ShardsOf(ctl) {
-		of := new(T)
-		form.Set("shard", strconv.FormatUint(uint64(shard), 10))
-		if err := x.askReplicas(ctx, ctl.GetCrawl(), method, path, form, of); err != nil {
-			return err
-		}
-		merge(of)
-	}
-	return nil
 }

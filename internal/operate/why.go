@@ -103,6 +103,39 @@ func (x Explainer) hold(crawl string) (hold schemas.WaitCause) {
 	return hold
 }
 
+// Queues asks the replicas of prioritize for the best and the oldest URLs in the queues of a crawl.
+func (x Explainer) Queues(ctx context.Context, crawl string) (*why.Queues, error) {
+	ctl, err := x.Topics.Control(crawl)
+	if err != nil {
+		return nil, err
+	}
+	all := &why.Queues{Exact: true, Best: []why.QueuedURL{}, Oldest: []why.QueuedURL{}}
+	if err := askShards(ctx, x, ctl, http.MethodGet, why.QueuedPath, url.Values{}, all.Merge); err != nil {
+		return nil, err
+	}
+	hold := x.hold(crawl)
+	for _, list := range [][]why.QueuedURL{all.Best, all.Oldest} {
+		for i := range list {
+			list[i].Cause = why.CauseUnder(list[i].Cause, hold)
+		}
+	}
+	return all, nil
+}
+
+// askShards asks the replicas of prioritize a question about each shard of a crawl.
+func askShards[T any](ctx context.Context, x Explainer, ctl *schemas.CrawlControl, method, path string, form url.Values, merge func(*T)) error {
+	form.Set("crawl", ctl.GetCrawl())
+	for shard := range schemas.ShardsOf(ctl) {
+		of := new(T)
+		form.Set("shard", strconv.FormatUint(uint64(shard), 10))
+		if err := x.askReplicas(ctx, ctl.GetCrawl(), method, path, form, of); err != nil {
+			return err
+		}
+		merge(of)
+	}
+	return nil
+}
+
 // ask fills an explanation in.
 func (x Explainer) ask(ctx context.Context, e *Explanation, crawl, canonical string) error {
 	a, err := x.answer(ctx, crawl, canonical, 1)
