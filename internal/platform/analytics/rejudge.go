@@ -76,15 +76,16 @@ func (r Report) Rejudged(ctx context.Context) (all []Rejudged, err error) {
 		OnTopic, OwnOnTopic, Agreement uint64
 	}
 	// Without a series no verdict is read.
-	err = each(ctx, r.db, `WITH (SELECT max(shard) FROM verdicts_rows WHERE crawl = {crawl:String}) AS last_shard,
-			(SELECT count() FROM verdicts_rows FINAL WHERE crawl = {crawl:String} AND outcome = 'delivered') AS total,
+	err = each(ctx, r.db, `WITH (SELECT count() > 0 FROM rejudgements_rows WHERE crawl = {crawl:String}) AS any_series,
+			(SELECT max(shard) FROM verdicts_rows WHERE crawl = {crawl:String} AND any_series) AS last_shard,
+			(SELECT count() FROM verdicts_rows FINAL WHERE crawl = {crawl:String} AND outcome = 'delivered' AND any_series) AS total,
 			r.relevance >= 0.5 AS on_topic, v.relevance >= 0.5 AS own_on_topic
 		SELECT critic, focus, toUInt64(intDiv((n - 1) * {points:UInt64}, greatest(total, 1))) AS part, max(n), count(), sum(r.relevance), sum(v.relevance),
 			countIf(on_topic), countIf(own_on_topic), countIf(on_topic = own_on_topic)
 		FROM (SELECT critic, focus, request, relevance FROM rejudgements_rows FINAL WHERE crawl = {crawl:String}) AS r INNER JOIN
 		(
 			SELECT id, relevance, row_number() OVER (ORDER BY if(last_shard = 0, 0, toUnixTimestamp64Milli(recorded_at)), shard, precedence DESC) AS n
-			FROM verdicts_rows FINAL WHERE crawl = {crawl:String} AND outcome = 'delivered' AND (SELECT count() FROM rejudgements_rows WHERE crawl = {crawl:String}) > 0
+			FROM verdicts_rows FINAL WHERE crawl = {crawl:String} AND outcome = 'delivered' AND any_series
 		) AS v ON v.id = r.request
 		GROUP BY critic, focus, part ORDER BY critic, focus, part`,
 		Params{"crawl": r.crawl, "points": uint64(rejudgedPoints)}, func(p part) error {
