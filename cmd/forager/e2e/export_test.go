@@ -135,8 +135,9 @@ func (r *rig) testExportUnloaded(t *testing.T, crawl string) {
 	}
 }
 
-// testExportDamaged exports while a segment is missing: nothing, or everything else.
-func (r *rig) testExportDamaged(t *testing.T, crawl string) {
+// withoutSegments runs f while all segments are missing.
+func (r *rig) withoutSegments(t *testing.T, f func()) {
+	t.Helper()
 	segments, err := filepath.Glob(filepath.Join(r.cfg.Data, "local/s3/objects", r.cfg.S3.Bucket, "segments/*/*.warc.gz"))
 	if err != nil {
 		t.Fatal(err)
@@ -145,15 +146,26 @@ func (r *rig) testExportDamaged(t *testing.T, crawl string) {
 		if err := os.Rename(s, s+".away"); err != nil {
 			t.Fatal(err)
 		}
-		defer os.Rename(s+".away", s)
+		defer func() {
+			if err := os.Rename(s+".away", s); err != nil {
+				t.Error(err)
+			}
+		}()
 	}
-	file := filepath.Join(r.dir, "damaged.warc")
-	r.fails(t, cli.ExitFailure, []string{"export", crawl, "-o", file}, "not found", "--lossy", "nothing of it is left")
-	if _, err := os.Stat(file); err == nil {
-		t.Error("a file of an export that failed")
-	}
-	out, stderr, code := r.run("export", crawl, "-o", file, "--lossy")
-	if code != cli.ExitOK || !strings.Contains(out, "0 pages of small, 60 left out") || strings.Count(stderr, "left out: page http") != 60 {
-		t.Errorf("export --lossy: exit %d, %s%s", code, out, stderr)
-	}
+	f()
+}
+
+// testExportDamaged exports while a segment is missing: nothing, or everything else.
+func (r *rig) testExportDamaged(t *testing.T, crawl string) {
+	r.withoutSegments(t, func() {
+		file := filepath.Join(r.dir, "damaged.warc")
+		r.fails(t, cli.ExitFailure, []string{"export", crawl, "-o", file}, "not found", "--lossy", "nothing of it is left")
+		if _, err := os.Stat(file); err == nil {
+			t.Error("a file of an export that failed")
+		}
+		out, stderr, code := r.run("export", crawl, "-o", file, "--lossy")
+		if code != cli.ExitOK || !strings.Contains(out, "0 pages of small, 60 left out") || strings.Count(stderr, "left out: page http") != 60 {
+			t.Errorf("export --lossy: exit %d, %s%s", code, out, stderr)
+		}
+	})
 }

@@ -278,25 +278,12 @@ func (r *rig) testRejudgeRefused(t *testing.T) {
 	}
 	r.fails(t, cli.ExitUsage, []string{"rejudge", "small", "--critic", "sim", "--rate", "0"}, "--rate 0")
 
-	segments, err := filepath.Glob(filepath.Join(r.cfg.Data, "local/s3/objects", r.cfg.S3.Bucket, "segments/*/*.warc.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range segments {
-		if err := os.Rename(s, s+".away"); err != nil {
-			t.Fatal(err)
-		}
-		defer os.Rename(s+".away", s)
-	}
 	args := []string{"rejudge", "small", "--critic", "small", "--focus", "Science", "--rate", "1000"}
-	if out, stderr, code := r.run(args...); code != cli.ExitOK || !strings.Contains(out, "0 pages of small") || !strings.Contains(out, ", 60 left out") || strings.Count(stderr, "left out: page http") != 60 {
-		t.Errorf("rejudge without segments: exit %d, %s%s", code, out, stderr)
-	}
-	for _, s := range segments {
-		if err := os.Rename(s+".away", s); err != nil {
-			t.Fatal(err)
+	r.withoutSegments(t, func() {
+		if out, stderr, code := r.run(args...); code != cli.ExitOK || !strings.Contains(out, "0 pages of small") || !strings.Contains(out, ", 60 left out") || strings.Count(stderr, "left out: page http") != 60 {
+			t.Errorf("rejudge without segments: exit %d, %s%s", code, out, stderr)
 		}
-	}
+	})
 	if out := r.mustRun(args...); !strings.HasPrefix(out, "60 pages of small judged by small/") || !strings.Contains(out, " for Science\n") {
 		t.Errorf("rejudge for another focus: %s", out)
 	}
