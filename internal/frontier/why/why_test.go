@@ -153,61 +153,61 @@ func TestDecisions(t *testing.T) {
 		depth  uint32
 		state  State
 		rule   string // of the decision; empty = none
-		says   string // in the sentence
+		words  string // in the sentence
 	}{
-		{name: "never linked", do: func(c *crawl) { fetched(c, x) }, url: y, depth: 1, state: Unknown, says: "would be queued"},
-		{name: "no crawl yet", url: y, depth: 1, state: Unknown, says: "would be queued"},
-		{name: "another host", change: func(c *schemas.CrawlControl) { c.Scope.Hosts = []string{"a.example"} }, do: func(c *crawl) { fetched(c, y) }, url: y, depth: 1, state: Unknown, rule: "scope", says: "scope.hosts"},
-		{name: "another prefix", change: func(c *schemas.CrawlControl) { c.Scope.Prefixes = []string{"http://a."} }, url: y, depth: 1, state: Unknown, rule: "scope", says: "scope.prefixes"},
-		{name: "too deep", change: func(c *schemas.CrawlControl) { c.Scope.MaxDepth = 1 }, url: y, depth: 2, state: Unknown, rule: "depth", says: "max_depth): 2"},
+		{name: "never linked", do: func(c *crawl) { fetched(c, x) }, url: y, depth: 1, state: Unknown, words: "would be queued"},
+		{name: "no crawl yet", url: y, depth: 1, state: Unknown, words: "would be queued"},
+		{name: "another host", change: func(c *schemas.CrawlControl) { c.Scope.Hosts = []string{"a.example"} }, do: func(c *crawl) { fetched(c, y) }, url: y, depth: 1, state: Unknown, rule: "scope", words: "scope.hosts"},
+		{name: "another prefix", change: func(c *schemas.CrawlControl) { c.Scope.Prefixes = []string{"http://a."} }, url: y, depth: 1, state: Unknown, rule: "scope", words: "scope.prefixes"},
+		{name: "too deep", change: func(c *schemas.CrawlControl) { c.Scope.MaxDepth = 1 }, url: y, depth: 2, state: Unknown, rule: "depth", words: "max_depth): 2"},
 		{name: "not too deep", change: func(c *schemas.CrawlControl) { c.Scope.MaxDepth = 1 }, url: y, depth: 1, state: Unknown},
-		{name: "long", url: page("a", strings.Repeat("x", 2050)), state: Unknown, rule: "trap", says: "2,048 bytes"},
-		{name: "segments", url: page("a", strings.Repeat("a/b/c/d/e/f/", 4)), state: Unknown, rule: "trap", says: "24 segments"},
-		{name: "repeats", url: page("a", strings.Repeat("a/b/", 5)), state: Unknown, rule: "trap", says: "repeated"},
-		{name: "parameters", url: page("a", "?"+strings.Repeat("a=1&", 12)+"b"), state: Unknown, rule: "trap", says: "12 parameters"},
-		{name: "excluded, unknown", change: func(c *schemas.CrawlControl) { c.Excludes = &schemas.Excludes{Urls: []string{"y$"}} }, url: y, depth: 1, state: Unknown, rule: "exclude", says: "exclude.urls: y$"},
-		{name: "excluded", change: func(c *schemas.CrawlControl) { c.Excludes = &schemas.Excludes{Urls: []string{"y$"}} }, do: func(c *crawl) { fetched(c, y) }, url: y, state: Excluded, rule: "exclude", says: "exclude.urls: y$"},
-		{name: "a full host, unknown", change: func(c *schemas.CrawlControl) { c.Scope.HostCap = 1 }, do: func(c *crawl) { fetched(c, x) }, url: x, depth: 1, state: Unknown, rule: "host-cap", says: "1 of 1 requests"},
-		{name: "a full host", change: func(c *schemas.CrawlControl) { c.Scope.HostCap = 1 }, do: func(c *crawl) { c.seed(s, x); c.dispatch(1) }, url: x, state: Queued, rule: "host-cap", says: "1 of 1 requests"},
+		{name: "long", url: page("a", strings.Repeat("x", 2050)), state: Unknown, rule: "trap", words: "2,048 bytes"},
+		{name: "segments", url: page("a", strings.Repeat("a/b/c/d/e/f/", 4)), state: Unknown, rule: "trap", words: "24 segments"},
+		{name: "repeats", url: page("a", strings.Repeat("a/b/", 5)), state: Unknown, rule: "trap", words: "repeated"},
+		{name: "parameters", url: page("a", "?"+strings.Repeat("a=1&", 12)+"b"), state: Unknown, rule: "trap", words: "12 parameters"},
+		{name: "excluded, unknown", change: func(c *schemas.CrawlControl) { c.Excludes = &schemas.Excludes{Urls: []string{"y$"}} }, url: y, depth: 1, state: Unknown, rule: "exclude", words: "exclude.urls: y$"},
+		{name: "excluded", change: func(c *schemas.CrawlControl) { c.Excludes = &schemas.Excludes{Urls: []string{"y$"}} }, do: func(c *crawl) { fetched(c, y) }, url: y, state: Excluded, rule: "exclude", words: "exclude.urls: y$"},
+		{name: "a full host, unknown", change: func(c *schemas.CrawlControl) { c.Scope.HostCap = 1 }, do: func(c *crawl) { fetched(c, x) }, url: x, depth: 1, state: Unknown, rule: "host-cap", words: "1 of 1 requests"},
+		{name: "a full host", change: func(c *schemas.CrawlControl) { c.Scope.HostCap = 1 }, do: func(c *crawl) { c.seed(s, x); c.dispatch(1) }, url: x, state: Queued, rule: "host-cap", words: "1 of 1 requests"},
 		{name: "gate", change: func(c *schemas.CrawlControl) {
 			c.Policies[0].Gate = &schemas.Gate{Condition: schemas.GateCondition_GATE_CONDITION_BEST_TOPIC, Action: schemas.GateAction_GATE_ACTION_DROP}
-		}, do: func(c *crawl) { fetched(c, y) }, url: y, state: Queued, rule: "gate", says: "not relevant enough"},
-		{name: "queued", do: func(c *crawl) { fetched(c, x, y) }, url: y, state: Queued, says: "1 before it under p"},
-		{name: "in flight", do: func(c *crawl) { fetched(c, y); c.dispatch(1) }, url: y, state: InFlight, says: "attempt 1"},
-		{name: "waits", do: func(c *crawl) { fetched(c, y); c.dispatch(1); c.end(y, schemas.Outcome_OUTCOME_TIMEOUT, nil) }, url: y, state: Waiting, rule: "tries", says: "1 failed"},
+		}, do: func(c *crawl) { fetched(c, y) }, url: y, state: Queued, rule: "gate", words: "not relevant enough"},
+		{name: "queued", do: func(c *crawl) { fetched(c, x, y) }, url: y, state: Queued, words: "1 before it under p"},
+		{name: "in flight", do: func(c *crawl) { fetched(c, y); c.dispatch(1) }, url: y, state: InFlight, words: "attempt 1"},
+		{name: "waits", do: func(c *crawl) { fetched(c, y); c.dispatch(1); c.end(y, schemas.Outcome_OUTCOME_TIMEOUT, nil) }, url: y, state: Waiting, rule: "tries", words: "1 failed"},
 		{name: "excluded after a request", do: func(c *crawl) {
 			fetched(c, y)
 			c.dispatch(1)
 			c.end(y, schemas.Outcome_OUTCOME_TIMEOUT, nil)
 			c.ctl.Revision, c.ctl.Excludes = 2, &schemas.Excludes{Urls: []string{"y$"}}
-		}, url: y, state: Waiting, rule: "exclude", says: "1 failed"},
+		}, url: y, state: Waiting, rule: "exclude", words: "1 failed"},
 		{name: "its host waits", do: func(c *crawl) {
 			fetched(c, y)
 			c.dispatch(1)
 			c.end(y, schemas.Outcome_OUTCOME_DEFERRED, func(r *schemas.LinkFound) { r.NotBefore = c.now.Add(time.Hour).UnixMilli() })
-		}, url: y, state: Queued, rule: "pause", says: "left alone until"},
-		{name: "its host does not answer", do: func(c *crawl) { fetched(c, y); c.dispatch(1); c.end(y, schemas.Outcome_OUTCOME_HOST_UNREACHABLE, nil) }, url: y, state: Queued, rule: "unreachable", says: "next try"},
-		{name: "its host was given up", change: func(c *schemas.CrawlControl) { c.HostPatienceS = 60 }, do: failed(schemas.Outcome_OUTCOME_HOST_UNREACHABLE, 2), url: y, state: Queued, rule: "unreachable", says: "given up"},
-		{name: "delivered", do: func(c *crawl) { fetched(c) }, url: s, state: Final, says: "delivered"},
-		{name: "robots", do: failed(schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED, 1), url: y, state: Final, rule: "robots", says: "robots-disallowed"},
-		{name: "tries used up", do: failed(schemas.Outcome_OUTCOME_TIMEOUT, 3), url: y, state: Final, rule: "tries", says: "timeout"},
-		{name: "a stage failed", do: failed(schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, 1), url: y, state: Final, rule: "outcome", says: "failed:parse-dom"},
-		{name: "its type is excluded", do: failed(schemas.Outcome_OUTCOME_EXCLUDED, 1), url: y, state: Final, rule: "exclude", says: "excluded"},
+		}, url: y, state: Queued, rule: "pause", words: "left alone until"},
+		{name: "its host does not answer", do: func(c *crawl) { fetched(c, y); c.dispatch(1); c.end(y, schemas.Outcome_OUTCOME_HOST_UNREACHABLE, nil) }, url: y, state: Queued, rule: "unreachable", words: "next try"},
+		{name: "its host was given up", change: func(c *schemas.CrawlControl) { c.HostPatienceS = 60 }, do: failed(schemas.Outcome_OUTCOME_HOST_UNREACHABLE, 2), url: y, state: Queued, rule: "unreachable", words: "given up"},
+		{name: "delivered", do: func(c *crawl) { fetched(c) }, url: s, state: Final, words: "delivered"},
+		{name: "robots", do: failed(schemas.Outcome_OUTCOME_ROBOTS_DISALLOWED, 1), url: y, state: Final, rule: "robots", words: "robots-disallowed"},
+		{name: "tries used up", do: failed(schemas.Outcome_OUTCOME_TIMEOUT, 3), url: y, state: Final, rule: "tries", words: "timeout"},
+		{name: "a stage failed", do: failed(schemas.Outcome_OUTCOME_FAILED_PARSE_DOM, 1), url: y, state: Final, rule: "outcome", words: "failed:parse-dom"},
+		{name: "its type is excluded", do: failed(schemas.Outcome_OUTCOME_EXCLUDED, 1), url: y, state: Final, rule: "exclude", words: "excluded"},
 		{name: "redirects", do: func(c *crawl) {
 			fetched(c, y)
 			c.dispatch(1)
 			c.end(y, schemas.Outcome_OUTCOME_REDIRECTED, func(r *schemas.LinkFound) { r.Redirect = x })
-		}, url: y, state: Queued, says: "0 before it"},
+		}, url: y, state: Queued, words: "0 before it"},
 		{name: "redirects to an excluded one", change: func(c *schemas.CrawlControl) { c.Excludes = &schemas.Excludes{Urls: []string{"x$"}} }, do: func(c *crawl) {
 			fetched(c, y)
 			c.dispatch(1)
 			c.end(y, schemas.Outcome_OUTCOME_REDIRECTED, func(r *schemas.LinkFound) { r.Redirect = x })
-		}, url: y, state: Excluded, rule: "exclude", says: "exclude.urls: x$"},
+		}, url: y, state: Excluded, rule: "exclude", words: "exclude.urls: x$"},
 		{name: "redirects out of scope", change: func(c *schemas.CrawlControl) { c.Scope.Hosts = []string{"b.example", "a.example"} }, do: func(c *crawl) {
 			fetched(c, y)
 			c.dispatch(1)
 			c.end(y, schemas.Outcome_OUTCOME_REDIRECTED, func(r *schemas.LinkFound) { r.Redirect = page("c", "z") })
-		}, url: y, state: Final, rule: "redirect", says: "redirected"},
+		}, url: y, state: Final, rule: "redirect", words: "redirected"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			c := newCrawl(t, k.change)
@@ -219,7 +219,7 @@ func TestDecisions(t *testing.T) {
 			if d := a.Deciding(); d != nil {
 				rule, change = d.Rule, d.Change
 			}
-			if a.State != k.state || rule != k.rule || !strings.Contains(a.Sentence(), k.says) {
+			if a.State != k.state || rule != k.rule || !strings.Contains(a.Sentence(), k.words) {
 				t.Errorf("%s, rule %q: %s\n%+v", a.State, rule, a.Sentence(), a)
 			}
 			if change == "" && rule != "exclude" && rule != "redirect" {
