@@ -37,7 +37,7 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 export CGO_ENABLED ?= 0
-export GOFLAGS += -buildvcs=false
+export GOFLAGS += -buildvcs=false -vet=off # go vet is part of make check
 
 # What property tests draw follows from this seed: the same in every run unless another is named; 0 is one by chance. The go
 # command does not see that a test read it, so that results in its cache are those of the seed here.
@@ -91,7 +91,7 @@ test-kafka: build $(BIN)/gotestsum
 
 # A module of its own; the files that it reads are outside, where the go command does not see their changes.
 test-deploy: build $(BIN)/gotestsum
-	cd infra/deploytest && $(CURDIR)/$(GOTEST) -- -vet=off -count=1 -timeout 10m ./...
+	cd infra/deploytest && $(CURDIR)/$(GOTEST) -- -count=1 -timeout 10m ./...
 
 test-browser: build $(BIN)/gotestsum
 	infra/browser/unpack.sh
