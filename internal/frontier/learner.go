@@ -14,9 +14,9 @@ import (
 )
 
 // Some rankers learn from every verdict, and change the scores of pages that were found long ago. What they have
-// learned is in memory; the samples are in the store, from the time on that a policy or a shadow ranks by one, so that a
-// shard that is opened again trains them again. With several shards each learns from its own pages, and from links that do
-// not leave it.
+// learned is in memory; the samples are in the store, from the time on that a policy or a shadow ranks by one, and so is linkvalue.Ranker
+// as of some sample: a shard that is opened again trains them with the samples behind it. With several shards each learns from its
+// own pages, and from links that do not leave it.
 
 // Learner is a ranker of one shard of a crawl that learns from verdicts. Its scores are a function of the records that it
 // observed, in their order.
@@ -33,27 +33,36 @@ type learners struct {
 	state    *state.Records
 	places   *place.Placer
 	byPolicy map[string]Learner // by policy
+	// linkValue is that of all policies of the kind, nil if there is none, and unstored the number of samples behind the stored one.
+	linkValue *linkvalue.Ranker
+	unstored  int
+	// storedEvery is the constant, except in tests.
+	storedEvery int
 }
+
+// storedEvery bounds the samples that a shard that is opened trains a linkvalue.Ranker with. Stored, one takes some MiB.
+const storedEvery = 5_000
 
 // train makes the learners of a control record and trains them with the samples in the store, including those of earlier
 // policies.
-func (ln *learners) train(ctl *schemas.CrawlControl, o Options) error {
-	ln.byPolicy = make(map[string]Learner)
+func (ln *learners) train(ctl *schemas.CrawlControl, o Options) (err error) {
+	ln.byPolicy, ln.linkValue = make(map[string]Learner), nil
 	for _, p := range schemas.Orders(ctl) {
 		if learner, ok := o.Learners[p.GetName()]; ok {
-			ln.byPolicy[p.GetName()] = learner()
+			l := learner()
+			ln.byPolicy[p.GetName()] = l
+			err = ln.state.Samples(0, func(rec *schemas.LinkFound) { l.Observe(rec) })
 		} else if p.GetRanker() == schemas.Ranker_RANKER_LINK_VALUE {
-			ln.byPolicy[p.GetName()] = linkvalue.New()
+			if ln.linkValue == nil {
+				ln.linkValue, ln.unstored, err = ln.state.LinkValue()
+			}
+			ln.byPolicy[p.GetName()] = ln.linkValue
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if len(ln.byPolicy) == 0 {
-		return nil
-	}
-	return ln.state.Samples(func(rec *schemas.LinkFound) {
-		for _, l := range ln.byPolicy {
-			l.Observe(rec)
-		}
-	})
+	return nil
 }
 
 // bytes returns what the learners keep in memory. Those of experiments need not say it.
@@ -99,6 +108,11 @@ func (ln *learners) observe(found schemas.Found) error {
 	var changed []string
 	for _, l := range ln.byPolicy {
 		changed = append(changed, l.Observe(sample)...)
+	}
+	if ln.unstored++; ln.linkValue != nil && ln.unstored >= ln.storedEvery {
+		if ln.unstored, err = 0, ln.state.SetLinkValue(ln.linkValue); err != nil {
+			return err
+		}
 	}
 	slices.Sort(changed) // the order of placing must not depend on that of the learners
 	return ln.places.Reconsider(slices.Compact(changed))

@@ -88,6 +88,7 @@ func (c *learnt) open() {
 	var err error
 	c.shard, err = Open(c.store, "c", 0)
 	c.must(err)
+	c.shard.learners.storedEvery = 7
 	c.configure()
 }
 
@@ -145,6 +146,9 @@ func TestLearnersComeBack(t *testing.T) {
 		one, again := newLearnt(t, tallies, policies...), newLearnt(t, tallies, policies...)
 		for one.step() {
 			again.open()
+			if l := again.shard.learners; l.linkValue != nil && l.unstored >= l.storedEvery {
+				t.Errorf("%s: %d samples were observed again", name, l.unstored)
+			}
 			again.step()
 		}
 		if !slices.Equal(one.order, again.order) {

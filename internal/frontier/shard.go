@@ -115,7 +115,7 @@ func newShard(store storage.Store, name state.ShardName) *Shard {
 	s.pace = &pace{cfg: s.cfg, state: s.state}
 	s.peers = &peers{cfg: s.cfg, state: s.state}
 	s.hubs = &hubs{cfg: s.cfg, state: s.state, places: s.places}
-	s.learners = &learners{state: s.state, places: s.places}
+	s.learners = &learners{state: s.state, places: s.places, storedEvery: storedEvery}
 	s.renewal = &retraining{cfg: s.cfg, state: s.state}
 	s.ledger = &ledger{cfg: s.cfg, state: s.state, pages: s.pages, places: s.places, peers: s.peers}
 	s.applier = &applier{

@@ -87,6 +87,7 @@ const (
 	KindOutage   = 'y' // → outage, and the host that failed last
 	KindExcluder = 'X' // → digest of the crawl's excludes, and which entries were checked by them
 	KindSample   = 'o' // clock u64 → a record that rankers learned from (schemas.LinkFound)
+	KindLearned  = 'O' // → clock u64 of a sample, and a linkvalue.Ranker that has observed it and those before
 )
 
 // Layout is the version of keys and values that this package writes; Open refuses others.

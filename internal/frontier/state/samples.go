@@ -1,17 +1,19 @@
 package state
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/rank/linkvalue"
 	"forager/schemas"
 )
 
-// Samples calls observe with what rankers that learn have observed, in its order.
-func (s *Records) Samples(observe func(rec *schemas.LinkFound)) error {
-	from := append([]byte(nil), s.Keys.Kind(KindSample)...)
-	return s.Store.Scan(from, After(from), func(_, value []byte) (bool, error) {
+// Samples calls observe with what rankers that learn have observed at a clock or later, in its order.
+func (s *Records) Samples(clock uint64, observe func(rec *schemas.LinkFound)) error {
+	from := append([]byte(nil), s.Keys.U64(KindSample, clock)...)
+	return s.Store.Scan(from, After(s.Keys.Kind(KindSample)), func(_, value []byte) (bool, error) {
 		sample := new(schemas.LinkFound)
 		if err := proto.Unmarshal(value, sample); err != nil {
 			return false, fmt.Errorf("frontier: a sample of rankers that learn: %w", err)
@@ -19,4 +21,33 @@ func (s *Records) Samples(observe func(rec *schemas.LinkFound)) error {
 		observe(sample)
 		return true, nil
 	})
+}
+
+// LinkValue returns a ranker that has observed all samples, and how many there are behind the one that was stored.
+func (s *Records) LinkValue() (ranker *linkvalue.Ranker, behind int, err error) {
+	learned, ok, err := s.Store.Get(s.Keys.Kind(KindLearned))
+	if err != nil {
+		return nil, 0, err
+	}
+	ranker, from := linkvalue.New(), uint64(0)
+	if ok && len(learned) >= 8 {
+		// A ranker of another version is not restored: all samples train a new one.
+		if restored, err := linkvalue.Restore(learned[8:]); err == nil {
+			ranker, from = restored, binary.BigEndian.Uint64(learned)+1
+		}
+	}
+	err = s.Samples(from, func(rec *schemas.LinkFound) {
+		ranker.Observe(rec)
+		behind++
+	})
+	return ranker, behind, err
+}
+
+// SetLinkValue stores a ranker that has observed all samples up to that of now.
+func (s *Records) SetLinkValue(ranker *linkvalue.Ranker) error {
+	b, err := ranker.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	return s.Store.Set(s.Keys.Kind(KindLearned), append(binary.BigEndian.AppendUint64(nil, s.Counters.Clock), b...))
 }

@@ -83,7 +83,7 @@ type Place struct {
 	// counted, too.
 	Before uint64 `json:"before"`
 	Exact  bool   `json:"exact"`
-	// Value explains the score under a ranker that learns what links are worth; missing after 20,000 records. The score may be older.
+	// Value explains the score under a ranker that learns what links are worth; the score may be older.
 	Value *Value `json:"value,omitempty"`
 }
 

@@ -3,7 +3,7 @@
 //
 // Ask only reads, from any Store with the state of a shard; a snapshot of a running crawl's will do. Nothing is stored for it: a link
 // that was refused leaves no trace in the state, so the rules are applied again to the URL. It reads a bounded number of keys,
-// whatever the size of the crawl: places in a large queue are estimated from some of its hosts, and what a ranker has learned from up to
-// 20,000 records is learned again to explain a score. Exclude counts what other exclude rules
+// whatever the size of the crawl: places in a large queue are estimated from some of its hosts, and a ranker that
+// learns observes some thousand records again to explain a score. Exclude counts what other exclude rules
 // would do, in the same way. List has the best and the oldest queued URLs.
 package why

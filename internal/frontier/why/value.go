@@ -8,11 +8,8 @@ import (
 	"forager/schemas"
 )
 
-// mostSamples bounds the records from which a ranker is trained for an answer.
-const mostSamples = 20_000
-
 // values explains the places of a queued entry under policies that learn what links are worth, by a ranker that is trained with the
-// records that the shard trains its own with. Places of larger crawls are not explained.
+// records that the shard trains its own with.
 func (q *question) values(e *state.Entry) error {
 	var learned []*Place
 	for i := range q.answer.Places {
@@ -21,11 +18,10 @@ func (q *question) values(e *state.Entry) error {
 			learned = append(learned, p)
 		}
 	}
-	if len(learned) == 0 || q.state.Counters.Clock > mostSamples {
+	if len(learned) == 0 {
 		return nil
 	}
-	ranker := linkvalue.New()
-	err := q.state.Samples(func(rec *schemas.LinkFound) { ranker.Observe(rec) })
+	ranker, _, err := q.state.LinkValue()
 	if err != nil {
 		return err
 	}

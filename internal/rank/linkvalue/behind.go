@@ -4,25 +4,25 @@ import "forager/schemas"
 
 // behind is what became of the URLs that were first found on a page.
 type behind struct {
-	found, fetched int
-	sum            float64 // R of those fetched
-	yield          float64 // of the page when models were fitted last
+	Found, Fetched int
+	Sum            float64 // R of those fetched
+	Yield          float64 // of the page when models were fitted last
 }
 
 // end takes the verdict on one of these URLs. Those that are no pages count no more.
 func (b *behind) end(rec *schemas.LinkFound) {
 	if rec.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
-		b.found--
+		b.Found--
 		return
 	}
-	b.fetched++
-	b.sum += rec.GetJudgement().GetCalibrated()
+	b.Fetched++
+	b.Sum += rec.GetJudgement().GetCalibrated()
 }
 
 // gain is by how much R of these pages is more than that of as many average ones.
 func (b *behind) gain(mean float64) float64 {
-	left := float64(b.found - b.fetched)
-	return max(0, b.sum-mean*float64(b.fetched)) + left*max(0, b.yield-mean)
+	left := float64(b.Found - b.Fetched)
+	return max(0, b.Sum-mean*float64(b.Fetched)) + left*max(0, b.Yield-mean)
 }
 
 // rewards are R of the pages that were fetched and have sources.

@@ -197,7 +197,7 @@ func (r *Ranker) wait(url string, e edge) {
 	t := r.waiting[url]
 	if t == nil {
 		t = &target{url: url, number: r.known}
-		e.from.behind.found++
+		e.from.behind.Found++
 		r.known++
 		r.waiting[url] = t
 		r.held += targetCost + len(url)
@@ -239,7 +239,7 @@ func (r *Ranker) fit() {
 	r.prior.fit(r.sources)
 	for _, s := range r.sources {
 		s.prior = r.prior.of(s)
-		s.behind.yield = s.yield()
+		s.behind.Yield = s.yield()
 	}
 	r.value.fit(r.seen.x, r.seen.r)
 	r.behind.fit(r.seen.x, r.seen.gains(r.rewards.mean()))

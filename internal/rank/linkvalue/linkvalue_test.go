@@ -71,16 +71,16 @@ func (n *naive) countBehind(records []*schemas.LinkFound) {
 		fetched[rec.GetUrl()] = true
 		if b := finder[rec.GetUrl()]; b != nil {
 			if rec.GetJudgement() == nil {
-				b.found--
+				b.Found--
 			} else {
-				b.fetched++
-				b.sum += rec.GetJudgement().GetCalibrated()
+				b.Fetched++
+				b.Sum += rec.GetJudgement().GetCalibrated()
 			}
 		}
 		for _, l := range rec.GetLinks() {
 			if v := l.GetUrl(); !fetched[v] && finder[v] == nil {
 				finder[v] = &n.behind[n.at[rec.GetUrl()]]
-				finder[v].found++
+				finder[v].Found++
 			}
 		}
 	}
@@ -202,12 +202,12 @@ func checkSums(t *rapid.T, r *Ranker, n *naive) {
 				t.Fatalf("a source of %s has %d outcomes, its links led to %d pages", v, len(e.from.outcomes), targets)
 			}
 			got, expected := *e.from.behind, n.behind[o.page]
-			if got.found != expected.found || got.fetched != expected.fetched || math.Abs(got.sum-expected.sum) > 1e-9 {
+			if got.Found != expected.Found || got.Fetched != expected.Fetched || math.Abs(got.Sum-expected.Sum) > 1e-9 {
 				t.Fatalf("behind a source of %s is %+v, want %+v", v, got, expected)
 			}
 			var sum float64
 			for _, c := range e.from.outcomes {
-				sum += c.r
+				sum += c.R
 			}
 			if math.Abs(sum-e.from.sum) > 1e-9 {
 				t.Fatalf("a source of %s has the sum %v, its outcomes %v", v, e.from.sum, sum)
@@ -228,7 +228,7 @@ func checkSums(t *rapid.T, r *Ranker, n *naive) {
 
 func countAt(s *source, index int) (n int) {
 	for _, o := range s.outcomes {
-		if o.index == index {
+		if o.Index == index {
 			n++
 		}
 	}

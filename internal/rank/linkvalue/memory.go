@@ -20,7 +20,7 @@ const (
 )
 
 // Bytes returns how much memory the ranker takes, about, and at most MostBytes.
-func (r *Ranker) Bytes() int { return r.held + r.past.young.bytes + r.past.old.bytes + fixedBytes }
+func (r *Ranker) Bytes() int { return r.held + r.past.young.Bytes + r.past.old.Bytes + fixedBytes }
 
 // MostBytes is the bound of Bytes.
 const MostBytes = mostHeld + 2*mostPast + fixedBytes

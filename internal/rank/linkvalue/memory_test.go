@@ -72,7 +72,7 @@ func TestPastIsBounded(t *testing.T) {
 			v := v
 			v.to = strings.Clone(v.to)
 			p.add(fmt.Sprint(i), v)
-			if counted := p.young.bytes + p.old.bytes; counted > 2*mostPast || i%(n/7) == 0 && heap()-before > counted+16<<10 {
+			if counted := p.young.Bytes + p.old.Bytes; counted > 2*mostPast || i%(n/7) == 0 && heap()-before > counted+16<<10 {
 				t.Fatalf("%s: %d bytes are counted, of %d, and %d taken", name, counted, 2*mostPast, heap()-before)
 			}
 		}

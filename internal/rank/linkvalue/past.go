@@ -11,9 +11,9 @@ type past struct {
 
 // generation is a set of verdicts that takes so many bytes.
 type generation struct {
-	rewards map[uint64]float64 // R, below 0 of what was not delivered
-	to      map[uint64]string  // targets of redirects
-	bytes   int
+	Rewards map[uint64]float64 // R, below 0 of what was not delivered
+	To      map[uint64]string  // targets of redirects
+	Bytes   int
 }
 
 // verdict is what became of a URL.
@@ -30,7 +30,7 @@ const verdictCost, redirectCost, mostPast = 40, 60, 100_000 * verdictCost
 func newPast() past { return past{young: newGeneration(), most: mostPast} }
 
 func newGeneration() generation {
-	return generation{rewards: make(map[uint64]float64), to: make(map[uint64]string)}
+	return generation{Rewards: make(map[uint64]float64), To: make(map[uint64]string)}
 }
 
 func (p *past) add(url string, v verdict) { p.keep(xxhash.Sum64String(url), v) }
@@ -40,15 +40,15 @@ func (p *past) keep(key uint64, v verdict) {
 	if v.to != "" {
 		cost += redirectCost + len(v.to)
 	}
-	if p.young.bytes+cost > p.most {
+	if p.young.Bytes+cost > p.most {
 		p.young, p.old = newGeneration(), p.young
 	}
-	p.young.bytes += cost
-	if p.young.rewards[key] = v.r; !v.delivered {
-		p.young.rewards[key] = -1
+	p.young.Bytes += cost
+	if p.young.Rewards[key] = v.r; !v.delivered {
+		p.young.Rewards[key] = -1
 	}
 	if v.to != "" {
-		p.young.to[key] = v.to
+		p.young.To[key] = v.to
 	}
 }
 
@@ -64,6 +64,6 @@ func (p *past) of(url string) (v verdict, ok bool) {
 }
 
 func (g *generation) of(key uint64) (verdict, bool) {
-	r, ok := g.rewards[key]
-	return verdict{r: max(0, r), delivered: ok && r >= 0, to: g.to[key]}, ok
+	r, ok := g.Rewards[key]
+	return verdict{r: max(0, r), delivered: ok && r >= 0, to: g.To[key]}, ok
 }

@@ -24,8 +24,8 @@ type source struct {
 
 // outcome is R of the target of a link that was fetched.
 type outcome struct {
-	index int
-	r     float64
+	Index int
+	R     float64
 }
 
 func newSource(rec *schemas.LinkFound) *source {
@@ -40,7 +40,7 @@ func HashOf(url string) uint64 { return xxhash.Sum64String(url) }
 
 // credit notes what a link of the source led to.
 func (s *source) credit(index int, r float64) {
-	at, _ := slices.BinarySearchFunc(s.outcomes, index, func(o outcome, i int) int { return o.index - i })
+	at, _ := slices.BinarySearchFunc(s.outcomes, index, func(o outcome, i int) int { return o.Index - i })
 	s.outcomes = slices.Insert(s.outcomes, at, outcome{index, r})
 	s.sum += r
 }
@@ -74,14 +74,14 @@ var nearness = func() (by [reach + 1]float64) {
 func (s *source) near(index int) float64 {
 	const before = 2
 	weight, sum := float64(before), before*s.yield()
-	at, _ := slices.BinarySearchFunc(s.outcomes, index-reach, func(o outcome, i int) int { return o.index - i })
+	at, _ := slices.BinarySearchFunc(s.outcomes, index-reach, func(o outcome, i int) int { return o.Index - i })
 	for _, o := range s.outcomes[at:] {
-		if o.index > index+reach {
+		if o.Index > index+reach {
 			break
 		}
-		k := nearness[max(o.index-index, index-o.index)]
+		k := nearness[max(o.Index-index, index-o.Index)]
 		weight += k
-		sum += k * o.r
+		sum += k * o.R
 	}
 	return sum / weight
 }
