@@ -118,7 +118,7 @@ var references = []string{"unfocused", "random", "soft-focus", "hard-defer", "ga
 func Refers(ranker string) bool { return slices.Contains(references, ranker) }
 
 // tuned has the webs on which settings of rankers were chosen (decisions 0112 and 0115). A mixture was where one of its arms was.
-var tuned = map[string][]string{"mixture": {"webkb", "webplatform"}, "link-value": {"webkb", "archwiki"}}
+var tuned = map[string][]string{"mixture": {"webkb", "webplatform"}, "link-value": {"webkb", "archwiki", "beyondunreal", "webplatform"}}
 
 func wasTuned(ranker, warc string) bool {
 	for arm := range strings.SplitSeq(ranker, "+") {

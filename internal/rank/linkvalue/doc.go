@@ -14,10 +14,11 @@
 //	anchor     the log odds of the link's own text under the critic
 //	relevance  of the source, calibrated
 //
-// and the mean yield, the agreement of the sources (the log odds of their yields less those of the mean R, pooled), the number of
+// and the mean yield and rank, the agreement of the sources (the log odds of their yields less those of the mean R, pooled), the number of
 // sources, how often the least tried of them was tried, and how many URLs were known before v. The weights begin at values that were
-// found on other webs (valueStart, behindStart), to which ridge regression draws them. The last two features begin with negative
-// weights: where the critic is often wrong and verdicts say little, the crawl stays broad. The score is x/(1+x) of the value x.
+// found on other webs (valueStart, behindStart), to which ridge regression draws them. Tries and URLs known before begin with negative
+// weights: where the critic is often wrong, the crawl stays broad. The latter counts little as long as hardly a relevant page was found
+// (littleReward): then only ranks tell which way to go. The score is x/(1+x) of the value x.
 //
 // The prior p of a source is linear in the ranks of its log odds and in the best yield of its own sources when it was
 // fetched, by ridge regression on the yields of all sources.

@@ -19,6 +19,7 @@ const (
 	sources
 	tried
 	order
+	meanRank
 	constant
 	features
 )
@@ -26,16 +27,19 @@ const (
 // Names are those of the features in explanations.
 var Names = [features]string{
 	bestYield: "yield", near: "near", rank: "rank", topicRank: "topic-rank", anchor: "anchor", relevance: "relevance", meanYield: "mean-yield",
-	agreement: "agreement", sources: "sources", tried: "tried", order: "order", constant: "constant",
+	agreement: "agreement", sources: "sources", tried: "tried", order: "order", meanRank: "mean-rank", constant: "constant",
 }
 
 // Weights without observations, of the R of a URL and of what is behind it.
 var (
 	valueStart = vector{
-		bestYield: 3, near: 1.5, rank: .5, topicRank: .25, anchor: 1, relevance: .5, meanYield: 1, agreement: 1, tried: -.7, order: -2, constant: -3,
+		bestYield: 3, near: 1.5, rank: .5, topicRank: .25, anchor: 1, relevance: .5, meanYield: 1, agreement: 1, tried: -.7, order: -2, meanRank: 1, constant: -2.5,
 	}
 	behindStart = vector{anchor: 1, order: -1, constant: -1.5}
 )
+
+// littleReward is the mean R of pages below which the order in which URLs were found says little of their worth.
+const littleReward = .02
 
 // ofLink returns the features of a URL by one link.
 func (e *edge) ofLink() [pooled]float64 {
@@ -59,13 +63,15 @@ func (r *Ranker) features(t *target) (x vector) {
 		}
 		x[meanYield] += of[bestYield] / n
 		x[agreement] += logit(of[bestYield]) - base
+		x[meanRank] += of[rank] / n
 		least = min(least, float64(len(t.edges[i].from.outcomes)))
 	}
 	x[agreement] /= 4 * math.Sqrt(n)
 	x[agreement] /= 1 + math.Abs(x[agreement])
 	x[sources] = math.Log(n)
 	x[tried] = math.Log1p(least)
-	x[order] = math.Log1p(float64(t.number)) / 5
+	mean := r.rewards.mean()
+	x[order] = math.Log1p(float64(t.number)) / 5 * mean / (mean + littleReward)
 	return x
 }
 
