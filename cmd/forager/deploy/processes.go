@@ -82,23 +82,24 @@ func (p *Processes) Running(name string) (Process, bool) {
 }
 
 func (x Process) Alive() bool {
-	started, state, err := procStat(x.PID)
-	return err == nil && started == x.Started && state != "Z"
+	started, ended, err := procStat(x.PID)
+	return err == nil && started == x.Started && !ended
 }
 
-// procStat returns the start time and the state of a process.
-func procStat(pid int) (started, state string, err error) {
+// procStat returns the start time of a process, and whether it has ended: of one that was killed the first thread may be a zombie while others,
+// which still have its files, their locks and its ports, are being ended.
+func procStat(pid int) (started string, ended bool, err error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return "", "", err
+		return "", false, err
 	}
 	// The name in parentheses may contain blanks; fields are counted after it.
 	_, rest, ok := strings.Cut(string(b), ") ")
 	fields := strings.Fields(rest)
 	if !ok || len(fields) < 20 {
-		return "", "", fmt.Errorf("/proc/%d/stat cannot be read", pid)
+		return "", false, fmt.Errorf("/proc/%d/stat cannot be read", pid)
 	}
-	return fields[19], fields[0], nil
+	return fields[19], fields[0] == "Z" && fields[17] == "1", nil
 }
 
 // Start runs a program in a session of its own, with its output appended to a log file, and adds it to the

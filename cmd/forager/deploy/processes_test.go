@@ -1,6 +1,8 @@
 package deploy
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 
 	"forager/internal/operate"
 	"forager/internal/platform/progress"
+	"forager/internal/stream/streamtest"
 )
 
 // sleeper starts a process that is not of up.
@@ -26,6 +29,50 @@ func sleeper(t *testing.T) Process {
 		t.Fatal(err)
 	}
 	return Process{Name: "fetch-0", PID: cmd.Process.Pid, Started: started, Log: "fetch-0.log"}
+}
+
+// The test binary is also a process whose first thread has ended, while the others wait for the end of its input.
+func init() {
+	if os.Getenv("WITHOUT_FIRST_THREAD") == "" {
+		return
+	}
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0) // of a thread; init runs on the first
+}
+
+// A process whose first thread has ended has its files and ports until all others have.
+func TestZombieWithThreadsIsAlive(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "WITHOUT_FIRST_THREAD=1")
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	x := Process{PID: cmd.Process.Pid}
+	if x.Started, _, err = procStat(x.PID); err != nil {
+		t.Fatal(err)
+	}
+	state := func() string {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", x.PID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(b), ") ")
+		return rest[:1]
+	}
+	streamtest.Eventually(t, func() bool { return state() == "Z" })
+	if !x.Alive() {
+		t.Error("a process with threads counts as ended")
+	}
+	input.Close()
+	streamtest.Eventually(t, func() bool { return !x.Alive() })
 }
 
 // A process that got the id of one that up had started is not ended.
