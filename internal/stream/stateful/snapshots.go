@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"forager/internal/stream"
@@ -42,6 +43,11 @@ type snapshots struct {
 	cancel  context.CancelFunc
 	// marks are those of the checkpoint under way, made those of the last snapshot.
 	marks, made string
+	// leaving is closed when the process is to end, which waits while staying is held; both are nil where it does not wait for a snapshot.
+	leaving <-chan struct{}
+	staying *sync.RWMutex
+	// fast: the process is to end, so the rate of an upload is not limited.
+	fast bool
 }
 
 // snapshots returns those of a Store; nil if the stage has none.
@@ -54,10 +60,14 @@ func (s *statefulClaim) snapshots(store *Store, owner *Owner) *snapshots {
 		_ = os.RemoveAll(dir)
 	}
 	s.saved(time.Now())
-	return &snapshots{
+	x := &snapshots{
 		claim: s, store: store, epoch: owner.Epoch(), timer: time.NewTimer(s.stage.Snapshots.Every),
 		maker: snapshot.Maker{Bucket: s.stage.Snapshots.Bucket, Of: s.of(), Limit: s.limit},
 	}
+	if s.staying.TryRLock() { // otherwise the process is ending already
+		x.leaving, x.staying = s.leaving, s.staying
+	}
+	return x
 }
 
 // saved notes when a snapshot had the whole state, or the partition was taken over.
@@ -85,11 +95,33 @@ func (x *snapshots) due() <-chan time.Time {
 	return x.timer.C
 }
 
+// hurry begins a snapshot at once, since the process is to end.
+func (x *snapshots) hurry() error {
+	x.leaving, x.fast = nil, true
+	x.timer.Stop()
+	if x.done != nil { // what it has sent is not sent again
+		x.abandon()
+	}
+	if x.flushed != nil {
+		return nil
+	}
+	return x.flush()
+}
+
+// release lets a process end that is to end.
+func (x *snapshots) release() {
+	if x.staying != nil && x.leaving == nil {
+		x.staying.RUnlock()
+		x.staying = nil
+	}
+}
+
 // flush prepares a checkpoint, if the state has changed.
 func (x *snapshots) flush() (err error) {
 	if x.store.Marks().String() == x.made {
 		x.claim.saved(time.Now())
 		x.timer.Reset(x.claim.stage.Snapshots.Every)
+		x.release()
 		return nil
 	}
 	x.flushed, err = x.store.Flush()
@@ -99,7 +131,7 @@ func (x *snapshots) flush() (err error) {
 // begin makes a checkpoint and begins to upload it.
 func (x *snapshots) begin() error {
 	x.flushed = nil
-	return x.start(context.Background(), false)
+	return x.start(context.Background(), x.fast)
 }
 
 func (x *snapshots) start(ctx context.Context, fast bool) error {
@@ -167,6 +199,7 @@ func (x *snapshots) ended(err error) {
 		s.client.Log.Warn("no snapshot", "stage", s.stage.Stage, "partition", s.claim.Partition, "again", next, "error", err)
 	}
 	x.timer.Reset(next)
+	x.release()
 }
 
 // last makes a snapshot of the final state for the next owner, until ctx ends.
@@ -200,6 +233,8 @@ func (x *snapshots) stop() {
 	if x.done != nil {
 		x.abandon()
 	}
+	x.leaving = nil
+	x.release()
 	if x.timer != nil {
 		x.claim.client.Metrics.SnapshotTime.DeleteLabelValues(x.claim.stage.Input, strconv.Itoa(x.claim.claim.Partition))
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -311,6 +313,72 @@ func TestStagesRunWithoutTheStore(t *testing.T) {
 	checkLots(t, l.client, l.in, l.log, dir, 1, 100)
 	if left, _ := filepath.Glob(filepath.Join(dir, "p0.*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// gated is a bucket in which objects wait until it opens.
+type gated struct {
+	snapshot.Bucket
+	once          sync.Once
+	waiting, open chan struct{}
+}
+
+func (g *gated) Put(ctx context.Context, key string, r io.Reader, size int64) error {
+	g.once.Do(func() { close(g.waiting) })
+	select {
+	case <-g.open:
+	case <-ctx.Done():
+	}
+	return g.Bucket.Put(ctx, key, r, size)
+}
+
+// A process that is to end works on while it makes a snapshot, and the one that it leaves has what came meanwhile. It ends also if the bucket does
+// not answer.
+func TestWorkGoesOnDuringTheSnapshotBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	l := newLots(t)
+	for _, c := range []struct {
+		session time.Duration
+		opens   bool
+	}{{time.Minute, true}, {2 * time.Second, false}} {
+		l.feed(40)
+		cfg := l.w.Broker.Config()
+		cfg.SessionTimeout = c.session
+		client, err := kafka.Dial(cfg, l.w.Topics, streamtest.Discard, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		g := &gated{Bucket: l.bucket, waiting: make(chan struct{}), open: make(chan struct{})}
+		var seen counter
+		r := streamtest.Run(t, func(ctx context.Context) error {
+			return kept(l.in, l.log, g, never, seen.note).Run(ctx, client, t.TempDir())
+		})
+		streamtest.Eventually(t, func() bool { return seen.all(1, l.fed) })
+		r.Stop()
+		<-g.waiting
+		if c.opens {
+			l.feed(40)
+			streamtest.Eventually(t, func() bool { return seen.all(1, l.fed) })
+			close(g.open)
+		}
+		if err := r.Wait(streamtest.Within(t, time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		manifests := 0
+		for _, err := range l.bucket.List(t.Context(), "snapshots/lots/"+l.in+"/0/manifests/") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			manifests++
+		}
+		if manifests != 2 {
+			t.Errorf("%d snapshots, want one before the end and the last one", manifests)
+		}
+	}
+	_, series := l.run(t.TempDir(), never, nil)
+	if n := series["forager_stage_records_in_total "+l.in]; n != 40 {
+		t.Errorf("%v records read after the snapshot of 80, want 40", n)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -67,7 +68,8 @@ const mostSuperseded = 3
 // own. When a generation ends, the current step is finished and committed within half the session
 // timeout and the Store is closed; the next owner opens the same directory, if it is on the same
 // machine, or brings its own, or a snapshot, up to date from the topics. The group's offsets are committed after
-// the state's, for the lag only; the stage does not read them.
+// the state's, for the lag only; the stage does not read them. When ctx ends, the partitions are worked on until there are snapshots from after that,
+// for a session timeout at most: the last ones, for which crawls stand still, are small then.
 func (s Stage) Run(ctx context.Context, c *kafka.Client, dir string) error {
 	if s.CacheBytes == 0 {
 		s.CacheBytes = 32 << 20
@@ -81,10 +83,23 @@ func (s Stage) Run(ctx context.Context, c *kafka.Client, dir string) error {
 	if s.Snapshots != nil {
 		limit = snapshot.NewLimit(s.Snapshots.Rate)
 	}
+	leaving, staying := ctx.Done(), new(sync.RWMutex)
+	ctx, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	go func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-leaving:
+		}
+		defer time.AfterFunc(c.SessionTimeout(), leave).Stop()
+		staying.Lock()
+		leave()
+	}()
 	return c.RunGroup(ctx, s.Stage, []string{s.Input}, func(ctx context.Context, cl *kafka.Claim) error {
 		run := &statefulClaim{
 			client: c, stage: &s, claim: cl, dir: dir, cache: cache,
-			faults: newFaults(), limit: limit,
+			faults: newFaults(), limit: limit, leaving: leaving, staying: staying,
 		}
 		return run.run(ctx)
 	})
@@ -98,7 +113,10 @@ type statefulClaim struct {
 	cache  *state.Cache
 	faults *faults
 	limit  *snapshot.Limit
-	end    int64 // end of the input, as of the last fetch
+	// leaving is closed when the process is to end; claims that hold staying for reading make a snapshot before.
+	leaving <-chan struct{}
+	staying *sync.RWMutex
+	end     int64 // end of the input, as of the last fetch
 	// other is the error of the directory if its state is of another layout (OtherLayout); nil = it is not, or unknown.
 	other error
 }
@@ -335,6 +353,10 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, sn
 			}
 		case <-alarm.C:
 			if err := step(nil); err != nil {
+				return err
+			}
+		case <-snapshots.leaving:
+			if err := snapshots.hurry(); err != nil {
 				return err
 			}
 		case <-snapshots.due():
