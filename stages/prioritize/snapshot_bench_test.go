@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,16 +60,30 @@ func BenchmarkRecovery(b *testing.B) {
 		}
 
 		began = time.Now()
+		var phases []string
+		after := func(phase string) {
+			phases = append(phases, fmt.Sprintf("%s after %v", phase, time.Since(began).Round(time.Millisecond)))
+		}
 		dir := filepath.Join(b.TempDir(), "restored")
+		options := state.Options{Dir: dir, Identity: "bench", Cache: c.cache, MemTable: memTable(memory.frontier), Hits: true}
 		if _, err := snapshot.Restore(b.Context(), snapshot.RestoreOptions{
 			Bucket: bucket, Of: maker.Of, FS: vfs.Default, Dir: dir,
-			Check: func(context.Context, *snapshot.Manifest) error { return nil }, Open: func(*snapshot.Manifest) error { return nil },
+			Check: func(context.Context, *snapshot.Manifest) error { return nil },
+			Open: func(*snapshot.Manifest) error {
+				after("downloaded")
+				store, err := stateful.OpenStore(options)
+				if err != nil {
+					return err
+				}
+				return store.Close()
+			},
 			Skipped: func(key, reason string, err error) { b.Error(key, reason, err) },
 			Wait:    func(_ context.Context, err error) error { return err }, Over: func() {},
 		}); err != nil {
 			b.Fatal(err)
 		}
-		store, err := stateful.OpenStore(state.Options{Dir: dir, Identity: "bench", Cache: c.cache, MemTable: memTable(memory.frontier), Hits: true})
+		after("checked")
+		store, err := stateful.OpenStore(options)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -76,8 +91,10 @@ func BenchmarkRecovery(b *testing.B) {
 		if c.shard, err = frontier.Open(store, "bench", 0); err != nil {
 			b.Fatal(err)
 		}
+		after("opened")
 		c.configure(b, c.ranker)
 		c.newModel(b)
+		after("with a model")
 		if _, err := c.shard.Dispatch(c.now, 256); err != nil {
 			b.Fatal(err)
 		}
@@ -94,6 +111,7 @@ func BenchmarkRecovery(b *testing.B) {
 		b.ReportMetric(float64(max(first.pause, last.pause))/1e6, "pause-ms")
 		b.Logf("%d URLs: replay %v, restore %v of %d MiB; the second snapshot sent %d MiB; pauses %v and %v", c.web.urls,
 			replay.Round(time.Millisecond), restore.Round(time.Millisecond), last.report.Bytes>>20, last.report.Sent>>20, first.pause, last.pause)
+		b.Log("the frontier is ", strings.Join(phases, ", "))
 	}
 }
 
