@@ -358,3 +358,72 @@ func TestEnduranceRollingRestart(t *testing.T) {
 		}
 	}
 }
+
+// longestGap returns the longest time without a request since a time.
+func (w *politeWeb) longestGap(since time.Time) (longest time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	begins := []time.Time{since, time.Now()}
+	for _, all := range w.asks {
+		for _, x := range all {
+			begins = append(begins, x.begin)
+		}
+	}
+	slices.SortFunc(begins, time.Time.Compare)
+	for i := slices.IndexFunc(begins, since.Equal) + 1; i < len(begins); i++ {
+		longest = max(longest, begins[i].Sub(begins[i-1]))
+	}
+	return longest
+}
+
+// TestEnduranceMove moves each stage with state to another machine, which has no state, by a replica that joins there and the end of the first. The crawl
+// stands still for less than half of the session timeout for which it would if the first were killed.
+func TestEnduranceMove(t *testing.T) {
+	const pause, session = 1200 * time.Millisecond, 30 * time.Second
+	g, _ := simulated(t)
+	web := &politeWeb{hosts: 40, takes: 30 * time.Millisecond, asks: make(map[string][]asked)}
+	r := newRig(t, web, "replicas: 1", "metrics: 127.0.0.1:0\n        replicas: 1", "session_timeout: 10s", fmt.Sprint("session_timeout: ", session))
+	r.parts()
+	r.startOn(0, cli.StageNames...)
+	const crawl = "moved"
+	c := r.crawl(g, crawl, "mixture", 30_000, func(ctl *schemas.CrawlControl) {
+		ctl.Politeness.DelayMs, ctl.Window = uint32(pause.Milliseconds()), 24
+		ctl.Distiller = &schemas.Distiller{Every: 60}
+	})
+	c.Seeds = []string{web.url(0, 0), web.url(7, 1), web.url(17, 2)}
+	r.begin(c)
+	goOn := func(when string, pages uint64) {
+		t.Helper()
+		at := r.books.Status(crawl).GetPages()
+		r.until(crawl, "going on "+when, time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > at+pages })
+	}
+	goOn("at first", 300)
+	began := time.Now()
+	goOn("quietly", 200)
+	t.Logf("the longest gap between requests is %s", web.longestGap(began))
+	for _, stage := range stateful {
+		all := r.partitionsOf(replica(stage, 0))
+		began := time.Now()
+		r.startOn(1, stage)
+		wait(t, stage+" in two halves", func() bool { return r.inHalves(stage) })
+		goOn("with "+stage+" in two halves", 100)
+		joined, left := web.longestGap(began), time.Now()
+		if killed, err := r.stack.Processes.Stop(r.s, []string{replica(stage, 0)}, session); err != nil || len(killed) > 0 {
+			t.Fatalf("end %s: killed %v, %v", stage, killed, err)
+		}
+		wait(t, stage+" on the other machine", func() bool { return r.partitionsOf(replica(stage, 1)) == all })
+		goOn("with "+stage+" on the other machine", 100)
+		gap := web.longestGap(left)
+		t.Logf("%s: no request for %s when the other replica joined, for %s when the first left", stage, joined, gap)
+		if max(joined, gap) > session/2 {
+			t.Errorf("the crawl stood still for %s when %s moved", max(joined, gap), stage)
+		}
+		if r.logged(replica(stage, 1), "restored from a snapshot") == 0 {
+			t.Errorf("%s restored nothing", stage)
+		}
+	}
+	r.mustRun("crawl", "stop", crawl)
+	r.until(crawl, "finished", time.Minute, finished)
+	web.keepPause(t, pause)
+	r.verified(crawl)
+}
