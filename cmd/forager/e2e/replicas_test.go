@@ -387,7 +387,7 @@ func TestEnduranceMove(t *testing.T) {
 	r.startOn(0, cli.StageNames...)
 	const crawl = "moved"
 	c := r.crawl(g, crawl, "mixture", 30_000, func(ctl *schemas.CrawlControl) {
-		ctl.Politeness.DelayMs, ctl.Window = uint32(pause.Milliseconds()), 24
+		ctl.Politeness.DelayMs, ctl.Window = uint32(pause.Milliseconds()), 8 // which are soon fetched
 		ctl.Distiller = &schemas.Distiller{Every: 60}
 	})
 	c.Seeds = []string{web.url(0, 0), web.url(7, 1), web.url(17, 2)}
