@@ -361,6 +361,12 @@ func (ap *applier) admit(url string, depth, hops uint32) (*state.Entry, error) {
 
 // addLink adds a link to an entry that is known and not final.
 func (ap *applier) addLink(e *state.Entry, p *state.Page, l *state.Link, depth uint32) error {
+	ap.places.Before = append(ap.places.Before[:0], e.Places...)
+	if e.State == state.Queued {
+		if err := ap.places.Renew(e); err != nil {
+			return err
+		}
+	}
 	changed, err := ap.keepLink(e, p, l)
 	if err != nil {
 		return err
@@ -373,7 +379,6 @@ func (ap *applier) addLink(e *state.Entry, p *state.Page, l *state.Link, depth u
 		}
 		return nil
 	}
-	ap.places.Before = append(ap.places.Before[:0], e.Places...)
 	if ap.places.Fresh(e) {
 		err = ap.places.AddPlace(e, p, l)
 	} else {

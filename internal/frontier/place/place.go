@@ -176,6 +176,15 @@ func (pr *Placer) Score(e *state.Entry) error {
 	return nil
 }
 
+// Renew scores a queued entry that a pass has yet to score, before a further link is folded into its places: Place would ask every
+// policy for all its links. It does nothing if Place is needed.
+func (pr *Placer) Renew(e *state.Entry) error {
+	if pr.Scored != nil || pr.Expands || pr.Fresh(e) || !pr.OnlyScores(e) {
+		return nil
+	}
+	return pr.Score(e)
+}
+
 // OnlyScores reports whether placing a queued entry again changes nothing but its scores under policies that learn.
 func (pr *Placer) OnlyScores(e *state.Entry) bool {
 	if pr.state.Counters.Unranked > 0 || len(e.Places) != len(pr.Policies) {

@@ -218,7 +218,7 @@ func (pf *Prefetcher) scoreStale(work *prefetching) error {
 			if e := f.entry; e != nil && e.State == state.Queued && !seen[e.Ordinal] && !pf.places.Fresh(e) {
 				seen[e.Ordinal] = true
 				// Of copies: the entry's own links would stay scored if it is not placed after all.
-				entries = append(entries, &state.Entry{Links: slices.Clone(e.Links)})
+				entries = append(entries, &state.Entry{URL: e.URL, Places: e.Places, Links: slices.Clone(e.Links)})
 			}
 		}
 	}
