@@ -2,6 +2,37 @@
 -- name, as in: forager query "…" --crawl NAME, or param_crawl=NAME over HTTP. Rows have a total order, so that a
 -- result can be repeated. docs/queries.md and the monitor show these queries.
 
+-- # Sums
+
+-- overview: sums of every crawl; as_of and rows of the view sums say of when and of how many rows they are
+SELECT
+    crawl, requests, delivered, targets, round(relevance / greatest(delivered, 1), 4) AS harvest, round(delivered - relevance, 2) AS loss, bytes,
+    leaps, round(leaps_relevance / greatest(leaps_delivered, 1), 4) AS leap_harvest
+FROM sums
+WHERE breakdown = 'total'
+ORDER BY crawl;
+
+-- breakdowns: sums of a crawl by depth, model, outcome, policy (a ranker, or an arm of a mixture) and topic
+SELECT
+    breakdown, key, requests, delivered, targets, round(relevance / greatest(delivered, 1), 4) AS harvest,
+    leaps, round(leaps_relevance / greatest(leaps_delivered, 1), 4) AS leap_harvest
+FROM sums
+WHERE crawl = {crawl:String} AND breakdown IN ('depth', 'model', 'outcome', 'policy', 'topic')
+ORDER BY breakdown, key;
+
+-- summed-minutes: sums of a crawl by minute
+SELECT toDateTime(key, 'UTC') AS minute, requests, delivered, round(relevance / greatest(delivered, 1), 4) AS harvest, bytes, leaps
+FROM sums
+WHERE crawl = {crawl:String} AND breakdown = 'minute'
+ORDER BY minute;
+
+-- summed-hosts: sums of a crawl by host, those that gave most relevance first
+SELECT key AS host, requests, delivered, targets, round(relevance, 2) AS sum, round(relevance / greatest(delivered, 1), 3) AS mean, bytes
+FROM sums
+WHERE crawl = {crawl:String} AND breakdown = 'host'
+ORDER BY sum DESC, host
+LIMIT 50;
+
 -- # Harvest and loss
 
 -- harvest: harvest rate of every crawl, over all pages so far and over the last 100, each 50 pages

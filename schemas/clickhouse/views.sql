@@ -214,3 +214,34 @@ FROM
     SELECT crawl, 'leap.settled' AS topic, id AS raw FROM leaps_rows FINAL
 )
 GROUP BY crawl, topic;
+
+-- Sums of crawls, which load-clickhouse computes again as rows come (docs/decisions/0532). Those of a revision are complete
+-- once it has its total. They are derived, so the table can be made again with the views.
+CREATE OR REPLACE TABLE sums_rows
+(
+    breakdown LowCardinality(String),
+    crawl LowCardinality(String),
+    revision UInt64,
+    key String CODEC(ZSTD(1)),
+    requests UInt64,
+    delivered UInt64,
+    targets UInt64,
+    relevance Float64,
+    bytes UInt64,
+    leaps UInt64,
+    leaps_delivered UInt64,
+    leaps_relevance Float64,
+    as_of DateTime64(3, 'UTC'),
+    rows UInt64
+)
+ENGINE = MergeTree
+ORDER BY (breakdown, crawl, revision, key)
+COMMENT 'Sums of crawls, also of passes that did not end.';
+
+-- The newest sums of each crawl, one row a breakdown (total, minute, host, topic, depth, policy, model, outcome) and key: requests with a
+-- verdict, pages delivered, those with R of 0.5 or more and the sum of their R; bytes fetched; leaps settled, those to a page delivered, and the
+-- sum of its R. They are of the first rows rows of the crawl's tables, duplicates included, and of the time as_of.
+CREATE OR REPLACE VIEW sums AS
+SELECT crawl, breakdown, key, requests, delivered, targets, relevance, bytes, leaps, leaps_delivered, leaps_relevance, as_of, rows
+FROM sums_rows
+WHERE (crawl, revision) IN (SELECT crawl, argMax(revision, as_of) FROM sums_rows WHERE breakdown = 'total' GROUP BY crawl);

@@ -32,6 +32,30 @@ var answers = map[string]func(c *recount, crawl string) [][]any{
 		}
 		return rows
 	},
+	"overview": func(c *recount, _ string) (rows [][]any) {
+		for _, crawl := range c.crawls() {
+			rows = append(rows, c.summed(crawl, func(_, _ string, s *sums) []any {
+				return []any{crawl, s.requests, s.delivered, s.targets, s.harvest(4), round(float64(s.delivered)-s.relevance, 2), s.bytes, s.leaps, s.leapHarvest()}
+			}, "total")...)
+		}
+		return rows
+	},
+	"breakdowns": func(c *recount, crawl string) [][]any {
+		return order(c.summed(crawl, func(breakdown, key string, s *sums) []any {
+			return []any{breakdown, key, s.requests, s.delivered, s.targets, s.harvest(4), s.leaps, s.leapHarvest()}
+		}, "depth", "model", "outcome", "policy", "topic"), 1, 2)
+	},
+	"summed-minutes": func(c *recount, crawl string) [][]any {
+		return order(c.summed(crawl, func(_, key string, s *sums) []any {
+			at, _ := time.Parse(time.DateTime, key)
+			return []any{at, s.requests, s.delivered, s.harvest(4), s.bytes, s.leaps}
+		}, "minute"), 1)
+	},
+	"summed-hosts": func(c *recount, crawl string) [][]any {
+		return most(order(c.summed(crawl, func(_, key string, s *sums) []any {
+			return []any{key, s.requests, s.delivered, s.targets, round(s.relevance, 2), s.harvest(3), s.bytes}
+		}, "host"), -5, 1), 50)
+	},
 	"minutes": func(c *recount, crawl string) [][]any {
 		return order(each(c.applied(crawl), func(v verdict) time.Time { return v.at.Truncate(time.Minute) }, func(at time.Time, group []verdict) []any {
 			pages := slices.DeleteFunc(slices.Clone(group), func(v verdict) bool { return v.M.Outcome != schemas.Outcome_OUTCOME_DELIVERED })

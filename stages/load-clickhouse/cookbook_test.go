@@ -41,6 +41,9 @@ func TestDocumentedQueries(t *testing.T) {
 			}
 		}
 	}
+	if err := l.sum(t.Context(), make(map[string]uint64)); err != nil {
+		t.Fatal(err)
+	}
 	c := recounted(t, log.records)
 	queries := tables.Queries()
 	if len(queries) != len(answers) {

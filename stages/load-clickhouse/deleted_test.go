@@ -58,7 +58,7 @@ func TestDeletedCrawlsStayAway(t *testing.T) {
 	}
 	kept := count("crawl != 'gone'")
 	deleted, err := l.db.DeleteCrawl(t.Context(), "gone")
-	if err != nil || len(deleted) != 12 || deleted["requests_rows"] != 2 {
+	if err != nil || len(deleted) != 13 || deleted["requests_rows"] != 2 {
 		t.Errorf("deleted %v, %v", deleted, err)
 	}
 	gone, err := proto.Marshal(&schemas.CrawlControl{Crawl: "gone", Revision: 7, State: schemas.CrawlState_CRAWL_STATE_DELETED})

@@ -17,6 +17,9 @@
 // Repetition is safe: a record inserted twice is two rows with one key, of which the tables keep the one with the smallest offset, and
 // which the views show as one. Nothing depends on the bounds of batches.
 //
+// Sums: it keeps sums of each crawl (the view sums, docs/decisions/0532), computed again when its rows have become a tenth more, and when no more
+// come. They are never of a part of the records twice.
+//
 // Rejected, with a dead letter: a record that cannot be decoded. While ClickHouse is unavailable or overloaded the stage waits and logs
 // it. A table that is missing or of another version stops it.
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -21,7 +22,7 @@ type loader struct {
 	db     *analytics.DB
 	loaded *prometheus.CounterVec
 	// ready reports that the tables exist.
-	ready bool
+	ready atomic.Bool
 	// crawls has the deleted crawls, whose records make no rows.
 	crawls *controls.Cache
 	// rows of the current batch; empty between batches.
@@ -47,11 +48,11 @@ func (l *loader) load(ctx context.Context, rs []stream.Record) error {
 			return fmt.Errorf("%s/%d offset %d: %w", rs[i].Topic, rs[i].Partition, rs[i].Offset, err)
 		}
 	}
-	if !l.ready {
+	if !l.ready.Load() {
 		if err := l.db.Migrate(ctx); err != nil {
 			return class(ctx, err)
 		}
-		l.ready = true
+		l.ready.Store(true)
 	}
 	return class(ctx, l.insert(ctx, b))
 }

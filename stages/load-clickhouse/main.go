@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,10 +30,19 @@ func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	}
 	settings := env.Config.Stages.LoadClickHouse
 	l := &loader{db: db, crawls: controls.New()}
+	load := stagemain.Batched(runner.Batched{MaxRecords: settings.BatchRows, Flush: settings.Flush, Handle: l.load})
 	return &stagemain.Logic{
 		Follow:  map[string]func(stream.Record) error{schemas.TopicCrawlControl: stagemain.KeyValue(l.crawls.Take)},
 		Metrics: []prometheus.Collector{l.metrics()},
-		Run:     stagemain.Batched(runner.Batched{MaxRecords: settings.BatchRows, Flush: settings.Flush, Handle: l.load}),
-		Close:   func() { _ = db.Close() },
+		Run: func(ctx context.Context, s *stagemain.Stage, env *stagemain.Env) error {
+			var sums sync.WaitGroup
+			ctx, stop := context.WithCancel(ctx)
+			sums.Go(func() { l.keepSums(ctx, settings.Flush, env.Log) })
+			err := load(ctx, s, env)
+			stop()
+			sums.Wait()
+			return err
+		},
+		Close: func() { _ = db.Close() },
 	}, nil
 }

@@ -56,6 +56,7 @@ type recount struct {
 	statuses map[string][]*schemas.CrawlStatus         //
 	letters  []placed[*schemas.DeadLetter]             //
 	headers  map[*schemas.DeadLetter]map[string]string // of letters
+	settled  map[*schemas.LeapSettled]time.Time        // when a leap was written
 	of       map[string]*fact
 }
 
@@ -72,7 +73,7 @@ func recounted(t testing.TB, records []stream.Record) *recount {
 	c := &recount{
 		facts: map[string][]*fact{}, verdicts: map[string][]placed[*schemas.LinkFound]{}, fetched: map[string][]*schemas.PageFetched{}, judged: map[string][]*fact{},
 		leaps: map[string][]*schemas.LeapSettled{}, models: map[string][]*schemas.ModelPublished{}, hubs: map[string][]*schemas.HubRanked{},
-		statuses: map[string][]*schemas.CrawlStatus{}, headers: map[*schemas.DeadLetter]map[string]string{}, of: map[string]*fact{},
+		statuses: map[string][]*schemas.CrawlStatus{}, headers: map[*schemas.DeadLetter]map[string]string{}, of: map[string]*fact{}, settled: map[*schemas.LeapSettled]time.Time{},
 	}
 	seen := map[string]bool{}
 	first := func(r *stream.Record, key any) bool {
@@ -121,6 +122,7 @@ func recounted(t testing.TB, records []stream.Record) *recount {
 		case schemas.TopicLeapSettled:
 			if m := decoded(t, r, new(schemas.LeapSettled)); first(r, m.Id) && !m.Boundary {
 				c.leaps[m.Crawl] = append(c.leaps[m.Crawl], m)
+				c.settled[m] = r.Time
 			}
 		case schemas.TopicModelPublished:
 			if m := decoded(t, r, new(schemas.ModelPublished)); first(r, m.Version) {

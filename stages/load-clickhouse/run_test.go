@@ -91,10 +91,10 @@ func TestStage(t *testing.T) {
 	defer db.Close()
 	wait := func(want string) {
 		t.Helper()
-		deadline, cancel := context.WithTimeout(t.Context(), time.Minute)
+		deadline, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		for got := ""; got != want; {
-			r, err := db.Query(deadline, "SELECT (SELECT count() FROM requests), (SELECT count() FROM fetches), (SELECT count() FROM verdicts), (SELECT count() FROM links), (SELECT countIf(relevance = .5) FROM pages), (SELECT count() FROM letters)", nil)
+			r, err := db.Query(deadline, "SELECT (SELECT count() FROM requests), (SELECT count() FROM fetches), (SELECT count() FROM verdicts), (SELECT count() FROM links), (SELECT countIf(relevance = .5) FROM pages), (SELECT count() FROM letters), (SELECT sum(delivered) FROM sums WHERE breakdown = 'total')", nil)
 			if err == nil {
 				got = fmt.Sprint(r.Rows[0])
 			}
@@ -109,7 +109,7 @@ func TestStage(t *testing.T) {
 	}
 	produce(0, 100)
 	s := start()
-	wait("[100 100 100 200 100 0]")
+	wait("[100 100 100 200 100 0 100]")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestStage(t *testing.T) {
 	produce(200, pages)
 	s = start()
 	defer s.Close()
-	wait("[300 300 300 600 300 1]")
+	wait("[300 300 300 600 300 1 300]")
 	r, err := db.Query(t.Context(), "SELECT stage, topic, of_partition, crawl FROM letters", nil)
 	if err != nil || fmt.Sprint(r.Rows) != "[[load-clickhouse page.fetched 1 c]]" {
 		t.Errorf("letters %v, %v", r, err)

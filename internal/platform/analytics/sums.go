@@ -1,0 +1,107 @@
+package analytics
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// Summed is the number of rows of a crawl, duplicates included, and of those that its sums are of.
+type Summed struct {
+	Crawl      string
+	Rows, Sums uint64
+}
+
+// Summed returns every crawl with rows or sums.
+func (d *DB) Summed(ctx context.Context) ([]Summed, error) {
+	return collect[Summed](ctx, d, `SELECT crawl, sum(n), sum(s) FROM
+		(
+			SELECT crawl, count() AS n, 0 AS s FROM requests_rows GROUP BY crawl
+			UNION ALL SELECT crawl, count(), 0 FROM fetches_rows GROUP BY crawl
+			UNION ALL SELECT crawl, count(), 0 FROM judgements_rows GROUP BY crawl
+			UNION ALL SELECT crawl, count(), 0 FROM verdicts_rows GROUP BY crawl
+			UNION ALL SELECT crawl, count(), 0 FROM leaps_rows GROUP BY crawl
+			UNION ALL SELECT crawl, 0, argMaxIf(rows, as_of, breakdown = 'total') FROM sums_rows GROUP BY crawl
+		)
+		GROUP BY crawl ORDER BY crawl`, nil)
+}
+
+// partialSums are columns of sums_rows and where they are from. One statement for all of them would need the memory of all at once.
+var partialSums = []struct{ columns, from string }{
+	{"requests, delivered, targets, relevance", `one.1, one.2, count(), countIf(outcome = 'delivered'), countIf(outcome = 'delivered' AND relevance >= 0.5),
+		sumIf(relevance, outcome = 'delivered')
+		FROM
+		(
+			SELECT v.outcome AS outcome, v.relevance AS relevance, v.recorded_at AS at, r.host AS host, r.depth AS depth, r.policy AS policy, r.model AS model
+			FROM requests AS r INNER JOIN verdicts AS v ON v.id = r.id
+			WHERE r.crawl = {crawl:String} AND v.crawl = {crawl:String}
+		)
+		ARRAY JOIN [('minute', toString(toStartOfMinute(at))), ('host', host), ('depth', toString(depth)), ('policy', policy), ('model', model), ('outcome', toString(outcome))] AS one
+		GROUP BY one`},
+	{"requests, delivered, targets, relevance", `'topic', topics[1], count(), count(), countIf(relevance >= 0.5), sum(relevance)
+		FROM judgements WHERE crawl = {crawl:String} AND outcome = 'delivered' AND notEmpty(topics)
+		GROUP BY topics[1]`},
+	{"bytes", `one.1, one.2, sum(size)
+		FROM fetches ARRAY JOIN [('minute', toString(toStartOfMinute(fetched_at))), ('host', host), ('outcome', toString(outcome))] AS one
+		WHERE crawl = {crawl:String}
+		GROUP BY one`},
+	{"leaps, leaps_delivered, leaps_relevance", `one.1, one.2, count(), countIf(outcome = 'delivered'), sumIf(target, outcome = 'delivered')
+		FROM leaps ARRAY JOIN [('minute', toString(toStartOfMinute(recorded_at))), ('policy', policy), ('model', model), ('outcome', toString(outcome))] AS one
+		WHERE crawl = {crawl:String}
+		GROUP BY one`},
+}
+
+const allSums = "requests, delivered, targets, relevance, bytes, leaps, leaps_delivered, leaps_relevance"
+
+// insertSums returns a statement that inserts sums.
+func insertSums(revision, columns, from string) string {
+	return "INSERT INTO sums_rows (crawl, revision, as_of, rows, breakdown, key, " + columns + ") SELECT {crawl:String}, {" + revision + ":UInt64}, fromUnixTimestamp64Milli({at:Int64}, 'UTC'), {rows:UInt64}, " + from
+}
+
+// Sum computes the sums of a crawl, or removes them if it has no rows. It may be ended at any time and run several times at once: readers
+// take the newest complete sums. Those before them are kept for queries that have begun.
+func (d *DB) Sum(ctx context.Context, of Summed) error {
+	const remove = "DELETE FROM sums_rows WHERE crawl = {crawl:String}"
+	if of.Rows == 0 {
+		return d.Exec(ctx, remove, Params{"crawl": of.Crawl})
+	}
+	type times struct{ Now, Before time.Time }
+	at, err := single[times](ctx, d, "SELECT now64(3, 'UTC'), max(as_of) FROM sums_rows WHERE breakdown = 'total' AND crawl = {crawl:String}", Params{"crawl": of.Crawl})
+	if err != nil {
+		return err
+	}
+	// No other pass has the same numbers.
+	var revision [16]byte
+	rand.Read(revision[:])
+	params := Params{
+		"crawl": of.Crawl, "rows": of.Rows, "at": at.Now.UnixMilli(),
+		"partial": binary.BigEndian.Uint64(revision[:8]), "revision": binary.BigEndian.Uint64(revision[8:]),
+	}
+	var statements []string
+	for _, p := range partialSums {
+		statements = append(statements, insertSums("partial", p.columns, p.from))
+	}
+	added := "sum(" + strings.ReplaceAll(allSums, ", ", "), sum(") + ") FROM sums_rows WHERE crawl = {crawl:String} AND revision = "
+	statements = append(statements, insertSums("revision", allSums, "breakdown, key, "+added+"{partial:UInt64} GROUP BY breakdown, key"),
+		// Complete: the sums by outcome have everything once.
+		insertSums("revision", allSums, "'total', '', "+added+"{revision:UInt64} AND breakdown = 'outcome'"))
+	id := rand.Text()
+	defer func() {
+		if ctx.Err() != nil {
+			d.kill(id)
+		}
+	}()
+	// One thread, as the crawl needs the others.
+	pass := clickhouse.Context(ctx, clickhouse.WithQueryID(id), clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1}))
+	for _, statement := range statements {
+		if err := d.Exec(pass, statement, params); err != nil {
+			return fmt.Errorf("sums of crawl %s: %w", of.Crawl, err)
+		}
+	}
+	return d.Exec(ctx, remove+" AND as_of < fromUnixTimestamp64Milli({before:Int64}, 'UTC')", Params{"crawl": of.Crawl, "before": at.Before.UnixMilli()})
+}
