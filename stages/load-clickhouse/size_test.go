@@ -75,7 +75,7 @@ func BenchmarkSize(b *testing.B) {
 	}
 	b.Run("Sum", func(b *testing.B) {
 		for b.Loop() {
-			if err := db.Sum(b.Context(), of[0]); err != nil {
+			if err := analytics.Sum(b.Context(), db, of[0]); err != nil {
 				b.Fatal(err)
 			}
 		}

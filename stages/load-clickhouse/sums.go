@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"forager/internal/platform/analytics"
 )
 
 // sumShare bounds the time that sums take: a pass is followed by a pause of so many times its length.
@@ -40,7 +42,7 @@ func (l *loader) sum(ctx context.Context, before map[string]uint64) error {
 	}
 	for _, of := range all {
 		if due := of.Rows != of.Sums && (of.Rows >= of.Sums+of.Sums/10 || of.Rows == before[of.Crawl]) || of.Rows == 0; due {
-			err = errors.Join(err, l.db.Sum(ctx, of))
+			err = errors.Join(err, analytics.Sum(ctx, l.db, of))
 		}
 		before[of.Crawl] = of.Rows
 	}

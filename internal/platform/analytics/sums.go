@@ -65,7 +65,7 @@ func insertSums(revision, columns, from string) string {
 
 // Sum computes the sums of a crawl, or removes them if it has no rows. It may be ended at any time and run several times at once: readers
 // take the newest complete sums. Those before them are kept for queries that have begun.
-func (d *DB) Sum(ctx context.Context, of Summed) error {
+func Sum(ctx context.Context, d *DB, of Summed) error {
 	const remove = "DELETE FROM sums_rows WHERE crawl = {crawl:String}"
 	if of.Rows == 0 {
 		return d.Exec(ctx, remove, Params{"crawl": of.Crawl})
