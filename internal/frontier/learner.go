@@ -15,7 +15,7 @@ import (
 
 // Some rankers learn from every verdict, and change the scores of pages that were found long ago. What they have
 // learned is in memory; the samples are in the store, from the time on that a policy or a shadow ranks by one, and so is linkvalue.Ranker
-// as of some sample: a shard that is opened again trains them with the samples behind it. With several shards each learns from its
+// as of some sample: a shard that is opened again trains them with the later ones. With several shards each learns from its
 // own pages, and from links that do not leave it.
 
 // Learner is a ranker of one shard of a crawl that learns from verdicts. Its scores are a function of the records that it
@@ -33,7 +33,7 @@ type learners struct {
 	state    *state.Records
 	places   *place.Placer
 	byPolicy map[string]Learner // by policy
-	// linkValue is that of all policies of the kind, nil if there is none, and unstored the number of samples behind the stored one.
+	// linkValue is that of all policies of the kind, nil if there is none, and unstored the number of samples later than the stored one.
 	linkValue *linkvalue.Ranker
 	unstored  int
 	// storedEvery is the constant, except in tests.
@@ -54,7 +54,7 @@ func (ln *learners) train(ctl *schemas.CrawlControl, o Options) (err error) {
 			err = ln.state.Samples(0, func(rec *schemas.LinkFound) { l.Observe(rec) })
 		} else if p.GetRanker() == schemas.Ranker_RANKER_LINK_VALUE {
 			if ln.linkValue == nil {
-				ln.linkValue, ln.unstored, err = ln.state.LinkValue()
+				ln.linkValue, ln.unstored, err = ln.state.LinkValue(ctl)
 			}
 			ln.byPolicy[p.GetName()] = ln.linkValue
 		}

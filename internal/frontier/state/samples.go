@@ -23,13 +23,13 @@ func (s *Records) Samples(clock uint64, observe func(rec *schemas.LinkFound)) er
 	})
 }
 
-// LinkValue returns a ranker that has observed all samples, and how many there are behind the one that was stored.
-func (s *Records) LinkValue() (ranker *linkvalue.Ranker, behind int, err error) {
+// LinkValue returns the ranker of a crawl that has observed all samples, and how many of them are later than the one that was stored.
+func (s *Records) LinkValue(ctl *schemas.CrawlControl) (ranker *linkvalue.Ranker, later int, err error) {
 	learned, ok, err := s.Store.Get(s.Keys.Kind(KindLearned))
 	if err != nil {
 		return nil, 0, err
 	}
-	ranker, from := linkvalue.New(), uint64(0)
+	ranker, from := linkvalue.New(!ctl.GetLabelsFromUrls()), uint64(0)
 	if ok && len(learned) >= 8 {
 		// A ranker of another version is not restored: all samples train a new one.
 		if restored, err := linkvalue.Restore(learned[8:]); err == nil {
@@ -38,9 +38,9 @@ func (s *Records) LinkValue() (ranker *linkvalue.Ranker, behind int, err error) 
 	}
 	err = s.Samples(from, func(rec *schemas.LinkFound) {
 		ranker.Observe(rec)
-		behind++
+		later++
 	})
-	return ranker, behind, err
+	return ranker, later, err
 }
 
 // SetLinkValue stores a ranker that has observed all samples up to that of now.

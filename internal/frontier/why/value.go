@@ -21,7 +21,7 @@ func (q *question) values(e *state.Entry) error {
 	if len(learned) == 0 {
 		return nil
 	}
-	ranker, _, err := q.state.LinkValue()
+	ranker, _, err := q.state.LinkValue(q.Control)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,15 @@
 //	anchor     the log odds of the link's own text under the critic
 //	relevance  of the source, calibrated
 //
-// and the mean yield and rank, the agreement of the sources (the log odds of their yields less those of the mean R, pooled), the number of
-// sources, how often the least tried of them was tried, and how many URLs were known before v. The weights begin at values that were
+// and the mean yield, rank and log odds of R, the agreement of the sources (the log odds of their yields less those of the mean R, pooled),
+// the number of sources, how often the least tried of them was tried, how many URLs were known before v, and two of the URL itself:
+//
+//	path       the log odds of the mean R of the pages fetched from the last directory of v, less those of the mean of all. That of
+//	           a directory is drawn to that of the one above it, as by two pages, and it counts as ten pages at most: a directory
+//	           may be a language, or all of a site
+//	words      the same of the words of the last segment of v, pooled
+//
+// A crawl whose labels follow from URLs does without these two. The weights begin at values that were
 // found on other webs (valueStart, behindStart), to which ridge regression draws them. Tries and URLs known before begin with negative
 // weights: where the critic is often wrong, the crawl stays broad. The latter counts little as long as hardly a relevant page was found
 // (littleReward): then only ranks tell which way to go. The score is x/(1+x) of the value x.
@@ -33,6 +40,7 @@
 // A ranker takes MostBytes at most, after every record. Before a record by which the URLs that wait and their sources could
 // take more than mostHeld bytes, the URLs with the least values are forgotten, until a quarter is free; they have the score of
 // unknown ones then. Sources without waiting links are forgotten. The verdicts that came, or were linked to, last are kept, 100,000 of them
-// or more, fewer if redirects are among them. Of a page the first 2,000 links are taken. All of this follows from the records, not from settings or
+// or more, fewer if redirects are among them, and what is known of the parts of URLs that came last, 10,000 or more. Of a page the first
+// 2,000 links are taken, of a URL 16 directories and 16 words. All of this follows from the records, not from settings or
 // from the memory of the machine. Models are fitted, and all values computed, every 20 pages, or less often while many URLs wait.
 package linkvalue

@@ -10,7 +10,7 @@ import (
 // TestExplains: the parts of a value add up to it, and one from a link is the greatest among the links.
 func TestExplains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := New()
+		r := New(true)
 		for _, rec := range crawl(t, 0, 60) {
 			r.Observe(rec)
 		}

@@ -36,6 +36,9 @@ type Ranker struct {
 	prior   prior
 	seen    examples
 	rewards rewards
+	// parts are learned from if urls is set.
+	parts parts
+	urls  bool
 	// value is the R of a URL, behind the gain of what is first found on it.
 	value, behind regression
 	pages         uint64 // delivered
@@ -64,10 +67,11 @@ type edge struct {
 	anchor float64
 }
 
-// New returns a ranker that has learned nothing.
-func New() *Ranker {
+// New returns a ranker that has learned nothing. It compares URLs if urls is set; not where labels follow from them
+// (schemas.CrawlControl.labels_from_urls).
+func New(urls bool) *Ranker {
 	return &Ranker{
-		waiting: make(map[string]*target), past: newPast(), prior: newPrior(),
+		waiting: make(map[string]*target), past: newPast(), prior: newPrior(), parts: newParts(), urls: urls,
 		value: newRegression(valueStart, logistic), behind: newRegression(behindStart, exponential), next: firstFit, most: mostHeld,
 	}
 }
@@ -131,6 +135,9 @@ func (r *Ranker) deliver(t *target, relevance float64, rec *schemas.LinkFound) {
 		r.seen.add(&x, relevance, s.behind)
 		r.rewards.pages++
 		r.rewards.sum += relevance
+		if r.urls {
+			r.parts.add(t.url, relevance)
+		}
 	}
 	for _, e := range t.edges {
 		s.inherited = max(s.inherited, e.from.yield())

@@ -16,7 +16,10 @@ import (
 // crawl draws so many records or more of a crawl of a web of so many pages, with redirects, failures, repeated records and pages that link to
 // themselves and to pages fetched before.
 func crawl(t *rapid.T, records, most int) []*schemas.LinkFound {
-	url := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(0, most).Draw(t, "url")) })
+	url := rapid.Custom(func(t *rapid.T) string {
+		n := rapid.IntRange(0, most).Draw(t, "url")
+		return fmt.Sprintf("http://%d/%d/%c%d", n%3, n%5, 'a'+n%7, n)
+	})
 	odds := rapid.Float64Range(-200, 200)
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *schemas.LinkFound {
 		rec := &schemas.LinkFound{Url: url.Draw(t, "u")}
@@ -142,7 +145,7 @@ func TestLearnsAsFromAllRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := crawl(t, 0, 60)
 		records = slices.DeleteFunc(records, func(rec *schemas.LinkFound) bool { return rec.GetRedirect() != "" })
-		r, scores := New(), make(map[string]float64)
+		r, scores := New(true), make(map[string]float64)
 		for i, rec := range records {
 			for _, v := range r.Observe(rec) {
 				scores[v] = r.Score(v, new(policy.Source))
@@ -156,7 +159,7 @@ func TestLearnsAsFromAllRecords(t *testing.T) {
 			n.countBehind(records[:i+1])
 			checkSums(t, r, n)
 		}
-		again := New()
+		again := New(true)
 		for _, rec := range records {
 			again.Observe(rec)
 		}
@@ -238,7 +241,7 @@ func countAt(s *source, index int) (n int) {
 // TestForgets: with redirects and few URLs that may wait, every change is announced, and what nothing needs is dropped.
 func TestForgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r, scores := New(), make(map[string]float64)
+		r, scores := New(true), make(map[string]float64)
 		r.most = 8 << 10
 		for _, rec := range crawl(t, 40, 300) {
 			for _, v := range r.Observe(rec) {
@@ -266,7 +269,7 @@ func TestForgets(t *testing.T) {
 // TestFollowsWhatLinksLeadTo: of two pages that look the same, the links of the one that led to relevant pages come first,
 // and those close to such links before the others of the page.
 func TestFollowsWhatLinksLeadTo(t *testing.T) {
-	r := New()
+	r := New(true)
 	list := func(name string) *schemas.LinkFound {
 		rec := &schemas.LinkFound{Url: name, Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .1, Calibrated: .1}}
 		for i := range 80 {
@@ -298,7 +301,7 @@ func TestFollowsWhatLinksLeadTo(t *testing.T) {
 // TestFollowsWhatIsBehind: pages whose links have a text unlike the focus, and that are irrelevant, but lead to relevant pages, come
 // before those whose links are like the focus and lead nowhere.
 func TestFollowsWhatIsBehind(t *testing.T) {
-	r := New()
+	r := New(true)
 	home := &schemas.LinkFound{Url: "home", Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .1, Calibrated: .1}}
 	for i := range 60 {
 		home.Links = append(home.Links, &schemas.Link{Url: fmt.Sprint("like", i)}, &schemas.Link{Url: fmt.Sprint("list", i)})
@@ -383,11 +386,7 @@ func TestFitIsTheBest(t *testing.T) {
 				}
 				loss := func(w vector) (sum float64) {
 					for i := range w {
-						by := float64(ridge)
-						if i == constant {
-							by = constantRidge
-						}
-						sum += by / 2 * (w[i] - g.start[i]) * (w[i] - g.start[i])
+						sum += ridge(i) / 2 * (w[i] - g.start[i]) * (w[i] - g.start[i])
 					}
 					for n := range xs {
 						sum += model.loss(dot(&w, &xs[n]), ys[n])
@@ -411,7 +410,7 @@ func TestFitIsTheBest(t *testing.T) {
 
 // BenchmarkObserve is what a page with 50 links costs while about so many URLs wait as may.
 func BenchmarkObserve(b *testing.B) {
-	r := New()
+	r := New(true)
 	n := 0
 	page := func() *schemas.LinkFound {
 		n++

@@ -20,10 +20,12 @@ const (
 )
 
 // Bytes returns how much memory the ranker takes, about, and at most MostBytes.
-func (r *Ranker) Bytes() int { return r.held + r.past.young.Bytes + r.past.old.Bytes + fixedBytes }
+func (r *Ranker) Bytes() int {
+	return r.held + r.past.young.Bytes + r.past.old.Bytes + r.parts.bytes() + fixedBytes
+}
 
 // MostBytes is the bound of Bytes.
-const MostBytes = mostHeld + 2*mostPast + fixedBytes
+const MostBytes = mostHeld + 2*mostPast + 2*mostParts*partCost + fixedBytes
 
 // followed are the links of a page that are taken.
 func followed(rec *schemas.LinkFound) []*schemas.Link {

@@ -30,7 +30,7 @@ func largePages(crawl, n, links int) func(yield func(*schemas.LinkFound) bool) {
 // pages, redirects and pages that link to one another.
 func TestCountsWhatIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := New()
+		r := New(true)
 		r.most = rapid.IntRange(4, 16).Draw(t, "KiB") << 10
 		for i, rec := range crawl(t, 40, 300) {
 			r.Observe(rec)
@@ -87,7 +87,7 @@ func TestPastIsBounded(t *testing.T) {
 // TestPagesThatAreLinkedToDoNotWaitAgain: of a crawl longer than what is kept of it, pages that others still link to are known as fetched, and
 // credit their sources.
 func TestPagesThatAreLinkedToDoNotWaitAgain(t *testing.T) {
-	r := New()
+	r := New(true)
 	r.past.most = 10 * verdictCost
 	for i := range 100 {
 		rec := &schemas.LinkFound{Url: fmt.Sprint(i), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .5, Calibrated: .5}}
@@ -111,7 +111,7 @@ func TestLargePagesTakeBoundedMemory(t *testing.T) {
 	before, counted := heap(), 0
 	var rankers []*Ranker
 	for c := range crawls {
-		r := New()
+		r := New(true)
 		rankers = append(rankers, r)
 		for rec := range largePages(c, 100, 5000) {
 			r.Observe(rec)

@@ -20,6 +20,9 @@ const (
 	tried
 	order
 	meanRank
+	meanOdds
+	path
+	ofWords
 	constant
 	features
 )
@@ -27,13 +30,15 @@ const (
 // Names are those of the features in explanations.
 var Names = [features]string{
 	bestYield: "yield", near: "near", rank: "rank", topicRank: "topic-rank", anchor: "anchor", relevance: "relevance", meanYield: "mean-yield",
-	agreement: "agreement", sources: "sources", tried: "tried", order: "order", meanRank: "mean-rank", constant: "constant",
+	agreement: "agreement", sources: "sources", tried: "tried", order: "order", meanRank: "mean-rank", meanOdds: "mean-odds", path: "path", ofWords: "words",
+	constant: "constant",
 }
 
 // Weights without observations, of the R of a URL and of what is behind it.
 var (
 	valueStart = vector{
-		bestYield: 3, near: 1.5, rank: .5, topicRank: .25, anchor: 1, relevance: .5, meanYield: 1, agreement: 1, tried: -.7, order: -2, meanRank: 1, constant: -2.5,
+		bestYield: 3, near: 1.5, rank: .5, topicRank: .25, anchor: 1, relevance: .5, meanYield: 1, agreement: 1, tried: -.7, order: -2, meanRank: 1,
+		path: 2.5, ofWords: 3, constant: -2.5,
 	}
 	behindStart = vector{anchor: 1, order: -1, constant: -1.5}
 )
@@ -53,7 +58,8 @@ func (r *Ranker) features(t *target) (x vector) {
 	if len(t.edges) == 0 {
 		return x
 	}
-	n, base, least := float64(len(t.edges)), logit(r.rewards.mean()), math.Inf(1)
+	mean := r.rewards.mean()
+	n, base, least := float64(len(t.edges)), logit(mean), math.Inf(1)
 	for i := range t.edges {
 		of := t.edges[i].ofLink()
 		for k, value := range of {
@@ -64,13 +70,15 @@ func (r *Ranker) features(t *target) (x vector) {
 		x[meanYield] += of[bestYield] / n
 		x[agreement] += logit(of[bestYield]) - base
 		x[meanRank] += of[rank] / n
+		x[meanOdds] += logit(of[relevance]) / 4 / n
 		least = min(least, float64(len(t.edges[i].from.outcomes)))
 	}
-	x[agreement] /= 4 * math.Sqrt(n)
-	x[agreement] /= 1 + math.Abs(x[agreement])
+	x[agreement] = squash(x[agreement] / 4 / math.Sqrt(n))
 	x[sources] = math.Log(n)
 	x[tried] = math.Log1p(least)
-	mean := r.rewards.mean()
+	if r.urls {
+		x[path], x[ofWords] = r.parts.path(t.url, mean), r.parts.words(t.url, mean)
+	}
 	x[order] = math.Log1p(float64(t.number)) / 5 * mean / (mean + littleReward)
 	return x
 }
@@ -78,11 +86,20 @@ func (r *Ranker) features(t *target) (x vector) {
 const (
 	// mostExamples pages, the last ones, are learned from.
 	mostExamples = 2000
-	// ridge is the number of pages that the start counts as, for each weight but the constant.
-	ridge, constantRidge = 10, .1
 	// steps of Newton's method at most, none of which changes a weight by more than mostStep; leastStep ends it.
 	steps, mostStep, leastStep = 4, 2, 1e-3
 )
+
+// ridge returns the number of pages that the start of a weight counts as.
+func ridge(feature int) float64 {
+	switch feature {
+	case path, ofWords: // small numbers, of which some webs need a weight unlike the start
+		return 2
+	case constant:
+		return .1
+	}
+	return 10
+}
 
 // examples are the pages fetched last.
 type examples struct {
@@ -136,11 +153,7 @@ func (g *regression) fit(xs []vector, y []float64) {
 		var a [features][features]float64
 		var b vector
 		for i := range a {
-			by := float64(ridge)
-			if i == constant {
-				by = constantRidge
-			}
-			a[i][i], b[i] = by, by*(g.start[i]-g.weights[i])
+			a[i][i], b[i] = ridge(i), ridge(i)*(g.start[i]-g.weights[i])
 		}
 		for n := range xs {
 			x := &xs[n]

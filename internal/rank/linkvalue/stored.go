@@ -5,12 +5,11 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 )
 
 // storedFormat changes with stored, and with what is learned from a record.
-const storedFormat = 1
+const storedFormat = 2
 
 // stored is a Ranker. Its pages, URLs and what is behind pages refer to one another by positions.
 type stored struct {
@@ -19,6 +18,9 @@ type stored struct {
 	Cut                float64
 	Held               int
 	Young, Old         generation
+	URLs               bool
+	YoungParts         map[uint64]tally
+	OldParts           map[uint64]tally
 	Odds, TopicOdds    []float64
 	Oldest             int // of both
 	Prior              [4]float64
@@ -69,6 +71,7 @@ func (p positions[T]) of(x T) int {
 func (r *Ranker) MarshalBinary() ([]byte, error) {
 	x := stored{
 		Format: storedFormat, Known: r.known, Pages: r.pages, Next: r.next, Cut: r.cut, Held: r.held, Young: r.past.young, Old: r.past.old,
+		URLs: r.urls, YoungParts: r.parts.young, OldParts: r.parts.old,
 		Odds: r.ranks.all.last, TopicOdds: r.ranks.topics.last, Oldest: r.ranks.all.oldest,
 		Prior: r.prior.weights, Value: r.value.weights, Behind: r.behind.weights, Fetched: r.rewards.pages, Reward: r.rewards.sum,
 		Examples: r.seen.x, ExampleR: r.seen.r, OldestExample: r.seen.oldest,
@@ -114,9 +117,10 @@ func Restore(b []byte) (*Ranker, error) {
 	if x.Format != storedFormat {
 		return nil, errors.New("link-value: what was stored has another format")
 	}
-	r := New()
+	r := New(x.URLs)
 	r.known, r.pages, r.next, r.cut, r.held = x.Known, x.Pages, x.Next, x.Cut, x.Held
 	r.past.young, r.past.old = x.Young.made(), x.Old.made()
+	r.parts.young, r.parts.old = made(x.YoungParts), made(x.OldParts)
 	r.ranks = ranks{all: newSample(x.Odds, x.Oldest), topics: newSample(x.TopicOdds, x.Oldest)}
 	r.prior.weights, r.value.weights, r.behind.weights, r.rewards = x.Prior, x.Value, x.Behind, rewards{x.Fetched, x.Reward}
 	r.seen = examples{x: x.Examples, r: x.ExampleR, oldest: x.OldestExample}
@@ -146,13 +150,18 @@ func Restore(b []byte) (*Ranker, error) {
 	return r, nil
 }
 
-// made is a generation whose maps were empty when it was stored.
+// made is a generation whose maps may be written to.
 func (g generation) made() generation {
-	made := newGeneration()
-	maps.Copy(made.Rewards, g.Rewards)
-	maps.Copy(made.To, g.To)
-	made.Bytes = g.Bytes
-	return made
+	g.Rewards, g.To = made(g.Rewards), made(g.To)
+	return g
+}
+
+// made is a map that may be written to: an empty one is stored as nil.
+func made[V any](m map[uint64]V) map[uint64]V {
+	if m == nil {
+		return make(map[uint64]V)
+	}
+	return m
 }
 
 func newSample(last []float64, oldest int) sample {

@@ -17,8 +17,8 @@ func TestStoredRankersGoOn(t *testing.T) {
 			r.most, r.past.most = 8<<10, 40*verdictCost
 			return r
 		}
-		expected := bounded(New())
-		got := bounded(New())
+		expected := bounded(New(true))
+		got := bounded(New(true))
 		for i, rec := range crawl(t, 40, 300) {
 			if rapid.IntRange(0, 9).Draw(t, "store") == 0 {
 				b, err := got.MarshalBinary()
@@ -50,7 +50,7 @@ func TestStoredRankersGoOn(t *testing.T) {
 
 // TestStoredByOthersIsRefused: what another version stored, or what is cut off, is no ranker.
 func TestStoredByOthersIsRefused(t *testing.T) {
-	b, err := New().MarshalBinary()
+	b, err := New(true).MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
