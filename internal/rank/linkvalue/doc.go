@@ -32,8 +32,8 @@
 //
 // # What a score is a function of
 //
-// Values change with every record. Published are those of the best URLs only, and of new ones: Score returns the value
-// published last, and Observe announces every change. All of it is a function of the records observed, in their order.
+// Values change with every record. Published are those of the best URLs only, of the best of each host, and of new ones: Score returns
+// the value published last, and Observe announces every change. All of it is a function of the records observed, in their order.
 //
 // # Bounds
 //

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"forager/internal/rank/policy"
 	"forager/schemas"
@@ -18,8 +19,9 @@ const (
 
 	// mostSources of a URL that waits and mostLinks of a page are kept, the first ones.
 	mostSources, mostLinks = 16, 2000
-	// best is the number of URLs whose values are published.
-	best = 256
+	// best is the number of URLs whose values are published. As many others are if they are among the bestOfHost of their host: hosts of better ones
+	// may be slow, or excluded.
+	best, bestOfHost = 256, 16
 	// rescored is the number of values that are computed after a verdict, at most, because a source of theirs has changed.
 	rescored = 128
 	// firstFit, fitEvery: pages before the first fit, and between two. One more for each waitingPerPage that wait.
@@ -231,10 +233,12 @@ func (r *Ranker) publish(t *target, value float64) {
 }
 
 // reconsider publishes a value if it is, or was taken for, one of the best.
-func (r *Ranker) reconsider(t *target, value float64) {
-	if max(value, t.published) >= r.cut {
+func (r *Ranker) reconsider(t *target, value float64) bool {
+	isBest := max(value, t.published) >= r.cut
+	if isBest {
 		r.publish(t, value)
 	}
+	return isBest
 }
 
 // fit fits the prior of sources and the values, and publishes the best.
@@ -255,8 +259,14 @@ func (r *Ranker) fit() {
 	if len(all) > best {
 		r.cut = all[best-1].value
 	}
+	ofHost, others := make(map[string]int), 0
 	for _, t := range all {
-		r.reconsider(t.target, t.value)
+		host, _, _ := strings.Cut(withoutScheme(t.url), "/")
+		ofHost[host]++
+		if !r.reconsider(t.target, t.value) && ofHost[host] <= bestOfHost && others < best {
+			r.publish(t.target, t.value)
+			others++
+		}
 	}
 	r.next = r.pages + max(fitEvery, uint64(len(all))/waitingPerPage)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -324,6 +325,46 @@ func TestFollowsWhatIsBehind(t *testing.T) {
 	if list <= like {
 		t.Errorf("a page that leads to relevant ones has the score %v, another %v", list, like)
 	}
+}
+
+// TestPublishesTheBestOfEachHost: after a fit the scores of the best URLs of a host are those that they have now, though more than are
+// published of another one are better and never fetched.
+func TestPublishesTheBestOfEachHost(t *testing.T) {
+	r := New(true)
+	observe := func(url string, relevance float64, links ...string) {
+		rec := &schemas.LinkFound{Url: url, Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: relevance, Calibrated: relevance}}
+		for _, v := range links {
+			rec.Links = append(rec.Links, &schemas.Link{Url: v})
+		}
+		r.Observe(rec)
+	}
+	var excluded []string
+	for i := range 2 * best {
+		excluded = append(excluded, fmt.Sprintf("http://excluded.test/%d", i))
+	}
+	observe("http://seed.test/", .9, excluded...)
+	for i := range 10 {
+		observe(excluded[i], 1)
+	}
+	for i := range 400 {
+		observe(fmt.Sprintf("http://a.test/%d", i), 0, fmt.Sprintf("http://a.test/%d", i+1), fmt.Sprintf("http://a.test/not/%d", i))
+		if r.next-r.pages != fitEvery {
+			continue
+		}
+		n := 0
+		for _, v := range r.byValue() {
+			if strings.HasPrefix(v.url, "http://a.test/") {
+				if n++; n <= bestOfHost && v.published != v.value {
+					t.Fatalf("after page %d URL %d of its host is %s with the score %v, want %v", i, n, v.url, v.published, v.value)
+				}
+			}
+		}
+		if all := r.byValue(); n < bestOfHost || strings.HasPrefix(all[best].url, "http://a.test/") {
+			continue
+		}
+		return
+	}
+	t.Fatal("no fit while the best URLs are of another host")
 }
 
 // TestRanks compares with a count.
