@@ -16,13 +16,13 @@ import (
 // Some rankers learn from every verdict, and change the scores of pages that were found long ago. What they have
 // learned is in memory; the samples are in the store, from the time on that a policy or a shadow ranks by one, and so is linkvalue.Ranker
 // as of some sample: a shard that is opened again trains them with the later ones. With several shards each learns from its
-// own pages, and from links that do not leave it.
+// own pages, and from the links to them.
 
 // Learner is a ranker of one shard of a crawl that learns from verdicts. Its scores are a function of the records that it
 // observed, in their order.
 type Learner interface {
 	policy.Ranker
-	// Observe takes a verdict, or seeds (OUTCOME_SEEDS), and returns the URLs whose scores have changed. The
+	// Observe takes a verdict, seeds (OUTCOME_SEEDS), or the links of a page of another shard that lead to URLs of this one, and returns the URLs whose scores have changed. The
 	// record has its URL, outcome, R, the target of a redirect, and the links, the last two only if they lead to URLs of
 	// the frontier. Observe keeps the record.
 	Observe(rec *schemas.LinkFound) (changed []string)
@@ -84,13 +84,13 @@ func (ln *learners) follow(policies []*policy.Policy, of []*schemas.Policy) {
 	}
 }
 
-// observe trains the learners with a verdict or seeds that were applied, and places again the URLs whose scores have changed.
+// observe trains the learners with a verdict, seeds or links of a page of another shard that were applied, and places again the URLs whose scores have changed.
 func (ln *learners) observe(found schemas.Found) error {
 	if len(ln.byPolicy) == 0 {
 		return nil
 	}
 	switch found.(type) {
-	case schemas.Verdict, schemas.Seeds:
+	case schemas.Verdict, schemas.Seeds, schemas.PeerLinks:
 	default:
 		return nil
 	}

@@ -202,3 +202,42 @@ func TestShadowsLearn(t *testing.T) {
 		t.Errorf("with a shadow it fetches\n%q, else\n%q", c.order, plain.order)
 	}
 }
+
+// TestLearnsFromPagesOfOtherShards: links of a page of another shard have the values that they would have as links of an own page, also
+// after the shard was opened again.
+func TestLearnsFromPagesOfOtherShards(t *testing.T) {
+	const shards = 2
+	host := func(shard uint32) string {
+		for i := 0; ; i++ {
+			if h := fmt.Sprintf("h%d.test", i); schemas.ShardOf(h, shards) == shard {
+				return h
+			}
+		}
+	}
+	c := newLearnt(t, nil, &schemas.Policy{Name: "value", Ranker: schemas.Ranker_RANKER_LINK_VALUE})
+	c.ctl = proto.CloneOf(c.ctl)
+	c.ctl.Revision, c.ctl.Shards, c.ctl.HostWindow, c.ctl.Window = 2, shards, 2, 2
+	c.configure()
+	rec := &schemas.LinkFound{
+		Id: schemas.LinksID(schemas.RequestID("c", "u", 1), 0).Bytes(), Crawl: "c", Role: schemas.LinkRole_LINK_ROLE_LINKS, From: 1, Outcome: schemas.Outcome_OUTCOME_DELIVERED,
+		Url: fmt.Sprintf("http://%s/u", host(1)), Judgement: &schemas.Judgement{Raw: .9, Calibrated: .9}, Depth: 1,
+	}
+	for i := range 30 {
+		rec.Links = append(rec.Links, &schemas.Link{Url: fmt.Sprintf("http://%s/%d", host(0), i)})
+	}
+	c.apply(rec)
+	score := func() float64 {
+		t.Helper()
+		e, err := c.shard.state.Seen(rec.GetLinks()[29].GetUrl())
+		c.must(err)
+		if e == nil || len(e.Places) != 1 {
+			t.Fatalf("the entry is %+v", e)
+		}
+		return e.Places[0].Score
+	}
+	before := score()
+	c.open()
+	if got := score(); got != before || got < .1 { // that of unknown URLs is .018
+		t.Errorf("the score is %v, was %v before the shard was opened again", got, before)
+	}
+}
