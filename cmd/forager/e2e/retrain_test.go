@@ -62,6 +62,7 @@ func TestRetrain(t *testing.T) {
 	r.testOtherSettings(t, g, store)
 	r.testUse(t, g)
 	r.testInterrupted(t, store)
+	r.testWithoutApprentice()
 	r.testRefusals(t, g)
 	r.testLostFiles(t)
 	r.testForgotten(t)
@@ -326,6 +327,19 @@ func (r *rig) testInterrupted(t *testing.T, store *objects.Store) {
 	r.until("live", "announced", time.Minute, func(*schemas.CrawlStatus) bool { return r.books.Published(said.Version) != nil })
 }
 
+// testWithoutApprentice: the leaps of a crawl that no apprentice ranks train one, all of them.
+func (r *rig) testWithoutApprentice() {
+	leaps := 0
+	for _, l := range records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, "plain") {
+		if l.GetTrains() {
+			leaps++
+		}
+	}
+	if out, want := r.mustRun("retrain", "plain"), fmt.Sprintf(": %d leaps through 40 pages", leaps); leaps == 0 || !strings.Contains(out, want) {
+		r.t.Errorf("retrain printed %q, want %q", out, want)
+	}
+}
+
 func (r *rig) testRefusals(t *testing.T, g *demo.Environment) {
 	critic, err := modelscmd.PublishCritic(r.s, r.cfg, r.books, "another", g.Critic, nil)
 	if err != nil {
@@ -338,7 +352,7 @@ func (r *rig) testRefusals(t *testing.T, g *demo.Environment) {
 	foreign := r.learnt("another", 40).GetVersion()
 	for _, c := range []struct{ args, want string }{
 		{"none", `no crawl "none"`},
-		{"plain", "has not reached its first model"},
+		{"plain --through 7", "no boundary"},
 		{"live --through 7", "no boundary at 7 pages"},
 		{"live --use", "has finished"},
 		{"live --prior " + foreign, "learnt relevances of the critic another/"},

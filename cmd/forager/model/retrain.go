@@ -49,7 +49,7 @@ type RetrainCommand struct {
 }
 
 func (c *RetrainCommand) Help() string {
-	return `With no settings the model is that of live training, bit for bit. Without --publish, --use or -o it is
+	return `With no settings the model is that of live training, bit for bit; of a crawl none of whose rankers is an apprentice, that of all its leaps. Without --publish, --use or -o it is
 trained and reported, and nothing is kept.
 
   forager retrain chemistry --through 1200             the model that was published at 1200 pages
@@ -242,6 +242,9 @@ func (c *RetrainCommand) replay(s *cli.Session, b *cli.Topics, h cli.History, tr
 		return nil
 	})
 	if err != nil && !errors.Is(err, errDone) {
+		return fmt.Errorf("retrain %s from the %s: %w", c.Crawl, h.Name(), err)
+	}
+	if err := trainer.End(); err != nil {
 		return fmt.Errorf("retrain %s from the %s: %w", c.Crawl, h.Name(), err)
 	}
 	if pages, _, _ := trainer.Boundary(); c.Through > 0 && pages != c.Through {

@@ -15,7 +15,7 @@ type Settings struct {
 	Crawl string
 	// Recorded are the settings that the leaps were made with, Features those of the new model.
 	Recorded, Features linkfeature.Settings
-	// Through is the last boundary, in pages; 0 = the last one there is.
+	// Through is the last boundary, in pages; 0 = the last one there is, or the last leap if there is none.
 	Through uint64
 	// Cut is the cut, 0 = as in the live training; Recut = the median of all leaps.
 	Cut   float64
@@ -27,13 +27,15 @@ func (s *Settings) FromPages() bool {
 	return !s.Features.Within(s.Recorded)
 }
 
-// Trainer is one training: leaps first (Leap), then, if Settings.FromPages, pages (Page).
+// Trainer is one training: leaps first (Leap, End), then, if Settings.FromPages, pages (Page).
 type Trainer struct {
 	settings Settings
 	learner  apprentice.Learner
 
 	seen     map[schemas.ID]struct{}
 	pending  []*schemas.LeapSettled // since the last boundary
+	last     int64                  // offset of the last leap
+	pages    uint64                 // of the leaps, at most
 	boundary uint64                 // the last one seen, pages
 	through  int64                  // its offset
 	learnt   int                    // number of boundaries
@@ -104,6 +106,7 @@ func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err err
 		if _, again := t.seen[id]; !again {
 			t.seen[id] = struct{}{}
 			t.pending = append(t.pending, l)
+			t.last, t.pages = offset, max(t.pages, l.GetPages())
 		}
 		return false, nil
 	}
@@ -111,9 +114,26 @@ func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err err
 	if l.GetPages() <= t.boundary || through > 0 && l.GetPages() > through {
 		return false, nil
 	}
+	if err := t.learnPending(l.GetPages(), offset); err != nil {
+		return false, err
+	}
+	return l.GetPages() == through, nil
+}
+
+// End is called after the last leap. Of a crawl without boundaries, because no ranker of it learns or because it has not reached its first
+// model, all leaps are learned.
+func (t *Trainer) End() error {
+	if t.learnt > 0 || t.settings.Through > 0 || len(t.pending) == 0 {
+		return nil
+	}
+	return t.learnPending(t.pages, t.last)
+}
+
+// learnPending learns the leaps before a boundary.
+func (t *Trainer) learnPending(pages uint64, offset int64) error {
 	for _, p := range t.pending {
 		if err := t.learn(p); err != nil {
-			return false, err
+			return err
 		}
 	}
 	t.pending = t.pending[:0]
@@ -123,9 +143,9 @@ func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err err
 	if len(t.samples) == 0 && !t.settings.Recut {
 		t.learner.FixCut()
 	}
-	t.boundary, t.through = l.GetPages(), offset
+	t.boundary, t.through = pages, offset
 	t.learnt++
-	return t.boundary == through, nil
+	return nil
 }
 
 func (t *Trainer) learn(l *schemas.LeapSettled) error {
@@ -228,7 +248,7 @@ func (t *Trainer) Model() (apprentice.Learner, error) {
 	case t.learnt == 0 && s.Through > 0:
 		return nil, fmt.Errorf("no boundary at or below %d pages has come", s.Through)
 	case t.learnt == 0:
-		return nil, errors.New("no boundary has come: the crawl has not reached its first model, or no policy of it learns")
+		return nil, errors.New("no leap has come that an apprentice learns from")
 	case s.Through > 0 && t.boundary != s.Through:
 		return nil, fmt.Errorf("there is no boundary at %d pages; the one before it is at %d", s.Through, t.boundary)
 	case len(t.wanted) > 0:

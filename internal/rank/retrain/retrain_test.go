@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,6 +149,9 @@ func (w *world) train(t testing.TB, by apprentice.Settings, leaps []*schemas.Lea
 			break
 		}
 	}
+	if err := tr.End(); err != nil {
+		return nil, err
+	}
 	if s.FromPages() {
 		order := w.random.Perm(len(w.pages))
 		for _, i := range append(order, order[0]) {
@@ -200,6 +204,13 @@ func TestNoSettingsGiveTheModelsOfLiveTraining(t *testing.T) {
 		got, err := w.train(t, by, leaps, Settings{Recorded: five, Features: five})
 		if err != nil || !bytes.Equal(got, models[len(models)-1]) {
 			rt.Fatalf("through the last boundary: another model (%v)", err)
+		}
+		// Without boundaries all leaps are learned.
+		of := slices.DeleteFunc(slices.Clone(leaps), func(l *schemas.LeapSettled) bool { return l.Boundary })
+		whole, _ := plain(t, by, append(slices.Clone(of), &schemas.LeapSettled{Id: []byte{1}, Crawl: "c", Pages: 1, Boundary: true}))
+		got, err = w.train(t, by, of, Settings{Recorded: five, Features: five})
+		if err != nil && slices.ContainsFunc(of, func(l *schemas.LeapSettled) bool { return l.Id != nil && l.Crawl == "c" && l.Trains }) || err == nil && !bytes.Equal(got, whole[0]) {
+			rt.Fatalf("without boundaries: another model (%v)", err)
 		}
 		// A late copy of a boundary is no boundary: the leaps before it are not learned.
 		late := proto.CloneOf(leaps[0])
@@ -312,7 +323,7 @@ func TestWhatCannotBeTrained(t *testing.T) {
 		s     Settings
 		want  string
 	}{
-		{"no leaps", nil, same, "first model"},
+		{"no leaps", nil, same, "no leap has come"},
 		{"a boundary before the first", leaps, with(func(s *Settings) { s.Through = pages[0] - 1 }), "no boundary at or below"},
 		{"a boundary behind the last", leaps, with(func(s *Settings) { s.Through = last + 1 }), fmt.Sprintf("the one before it is at %d", last)},
 		{"d_max", leaps, with(func(s *Settings) { s.Features.DMax = 101 }), "d_max is 101"},
