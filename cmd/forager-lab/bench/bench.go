@@ -35,7 +35,7 @@ type Command struct {
 	Bin      string   `help:"Folder of the programs; by default the folder of this one." type:"path"`
 	Pages    uint64   `help:"Budget of each crawl on the synthetic web, pages." default:"4000"`
 	Cores    int      `help:"Processors that all processes share, the web server too; 0 = all there are." default:"2"`
-	Rankers  []string `help:"Rankers to crawl with; the first is that of a crawl file that names none." default:"mixture,soft-focus,apprentice"`
+	Rankers  []string `help:"Rankers to crawl with; the first is that of a crawl file that names none." default:"link-value,soft-focus,apprentice"`
 	Crawls   []string `help:"Crawls to make: simweb and, with --web, its name and its name with -404; by default all of them."`
 	Window   uint32   `help:"Requests under way at a time; 0 = found by trying, as in any crawl."`
 	Web      string   `help:"Crawl this frozen web (WARC), too." type:"existingfile"`

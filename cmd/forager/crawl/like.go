@@ -33,7 +33,7 @@ type likeFlags struct {
 	Name       string   `help:"Name of the crawl and of its critic; with --like."`
 	Pages      uint64   `help:"Pages to fetch in all, those that train the critic included; with --like." default:"1000"`
 	Background int      `help:"Pages around the likes that are fetched to show what is not on topic; with --like." default:"150"`
-	Ranker     string   `help:"What orders the frontier; with --like. By default the mixture."`
+	Ranker     string   `help:"What orders the frontier; with --like. By default link-value."`
 	Contact    string   `help:"E-mail address or page at which site owners can reach you; goes into the User-Agent. With --like."`
 
 	Delay *time.Duration `help:"Between two requests to a host; robots.txt may ask for more. By default 1s; with --like."`

@@ -29,7 +29,7 @@ func (c *crawlStart) Help() string {
                                        # forms: [Lists]: no subjects, such as pages that only lead to others
   seeds: ["https://example.org/chemistry/"]
   budget: {pages: 3000}
-  ranker: mixture                      # the default; or apprentice, soft-focus, hard-defer, …
+  ranker: link-value                   # the default; or mixture, apprentice, soft-focus, hard-defer, …
   scope: {max_depth: 10, host_cap: 500}
   politeness: {delay: 1s, contact: you@example.org}
 

@@ -83,7 +83,7 @@ func TestBench(t *testing.T) {
 	if report.Cores != 1 || len(report.Runs) != 3 {
 		t.Fatalf("bench.json: %+v", report)
 	}
-	for i, ranker := range []string{"mixture", "soft-focus", "apprentice"} {
+	for i, ranker := range []string{"link-value", "soft-focus", "apprentice"} {
 		if x := report.Runs[i]; x.Ranker != ranker || x.Pages != pages {
 			t.Errorf("run %d: %d pages with %s, want %d with %s", i, x.Pages, x.Ranker, pages, ranker)
 		}

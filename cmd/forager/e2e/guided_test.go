@@ -115,14 +115,14 @@ func (r *rig) refusesGuides() {
 	}
 	crawl := "name: refused\ncritic: test\nfocus: [" + ctl.GetFocus()[0] + "]\nseeds: [\"http://a.example/\"]\nbudget: {pages: 3}\npoliteness: {contact: me@example.org}\n"
 	for content, want := range map[string]string{
-		"ranker: context-graph":                                                   "name a published one",
-		"ranker: context-graph\nguides: {context-graph: psychic}":                 `no guide "psychic"; there are: guide-link-predicate, guide-memm-marginal, layers, theirs, theirs-alone, urls`,
-		"ranker: context-graph\nguides: {context-graph: test}":                    `no guide "test"`,
-		"ranker: context-graph+random\nguides: {context-graph: theirs}":           "is link-predicate",
-		"ranker: mine\nguides: {mine: theirs-alone}":                              "was made for the critic other/",
-		"ranker: mine\nguides: {mine: urls}\nlabels_from_urls: true":              "reads URLs, from which the labels follow",
-		"labels_from_urls: true\nlearning: {features: [anchor, url-tokens]}":      "features anchor+url-tokens reads URLs",
-		"ranker: mine+link-predicate\nguides: {mine: urls, link-predicate: urls}": "",
+		"ranker: context-graph":                                                               "name a published one",
+		"ranker: context-graph\nguides: {context-graph: psychic}":                             `no guide "psychic"; there are: guide-link-predicate, guide-memm-marginal, layers, theirs, theirs-alone, urls`,
+		"ranker: context-graph\nguides: {context-graph: test}":                                `no guide "test"`,
+		"ranker: context-graph+random\nguides: {context-graph: theirs}":                       "is link-predicate",
+		"ranker: mine\nguides: {mine: theirs-alone}":                                          "was made for the critic other/",
+		"ranker: mine\nguides: {mine: urls}\nlabels_from_urls: true":                          "reads URLs, from which the labels follow",
+		"ranker: mixture\nlabels_from_urls: true\nlearning: {features: [anchor, url-tokens]}": "features anchor+url-tokens reads URLs",
+		"ranker: mine+link-predicate\nguides: {mine: urls, link-predicate: urls}":             "",
 	} {
 		_, stderr, code := r.run("crawl", "start", write("refused.yaml", crawl+content+"\n"), "--check")
 		if want == "" && code != cli.ExitOK || want != "" && (code != cli.ExitFailure || !strings.Contains(stderr, want)) {

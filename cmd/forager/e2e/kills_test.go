@@ -17,6 +17,7 @@ import (
 	"forager/cmd/forager/deploy"
 	"forager/cmd/internal/cli"
 	"forager/infra/simweb"
+	"forager/internal/crawl/crawlfile"
 	"forager/schemas"
 )
 
@@ -116,7 +117,7 @@ func newKills(t *testing.T, draw *rand.Rand, minutes float64) *kills {
 		return list
 	}
 	k.make = func(name string, change func(*schemas.CrawlControl)) {
-		c := r.crawl(g, name, "mixture", 10_000_000, change)
+		c := r.crawl(g, name, []string{"mixture", crawlfile.DefaultRanker}[draw.IntN(2)], 10_000_000, change)
 		c.Seeds = seeds()
 		r.begin(c)
 	}

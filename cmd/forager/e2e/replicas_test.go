@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"forager/cmd/internal/cli"
+	"forager/internal/crawl/crawlfile"
 	"forager/internal/stream"
 	"forager/schemas"
 )
@@ -293,7 +294,7 @@ func TestEnduranceRollingRestart(t *testing.T) {
 	}
 	crawls := []string{"first", "second"}
 	for i, name := range crawls {
-		c := r.crawl(g, name, "mixture", 30_000, func(ctl *schemas.CrawlControl) {
+		c := r.crawl(g, name, []string{"mixture", crawlfile.DefaultRanker}[i], 30_000, func(ctl *schemas.CrawlControl) {
 			ctl.Politeness.DelayMs, ctl.Window, ctl.Shards = uint32(pause.Milliseconds()), 24, uint32(3+i)
 			ctl.Distiller = &schemas.Distiller{Every: 60}
 		})

@@ -65,6 +65,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		{"equal-forward", "apprentice-gated", forward},
 		{"equal-families", "apprentice", whole},
 		{"equal-mixture", "mixture", both},
+		{"equal-default", crawlfile.DefaultRanker, both},
 	}
 	g := theWeb(t, task)
 	// Read and trained again, so that equal critics are a real test.

@@ -41,7 +41,7 @@ type File struct {
 		Requests uint64 `yaml:"requests"`
 	} `yaml:"budget"`
 	// Ranker is one of Rankers or of the keys of Guides, or several with "+" between them: a mixture
-	// of these.
+	// of these. It is DefaultRanker if the file has none.
 	Ranker string `yaml:"ranker"`
 	// RankerShadows are single rankers that place every fetched URL for comparison only; at most 4.
 	RankerShadows []string `yaml:"ranker_shadows"`
@@ -152,7 +152,7 @@ var crawlName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 // defaults returns the values that a crawl file may leave out.
 func defaults() *File {
-	f := &File{Ranker: mixture, Leaves: "compact"}
+	f := &File{Ranker: DefaultRanker, Leaves: "compact"}
 	f.Politeness.Delay = time.Second
 	f.Learning.DMax, f.Learning.Pairs, f.Learning.Topics, f.Learning.Learner = 5, "both", "none", "bayes"
 	f.Learning.Count = "raw"

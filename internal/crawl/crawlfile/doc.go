@@ -6,5 +6,5 @@
 // of a URL list are for the caller to add.
 //
 // Rankers and Guides list the rankers that one word names; Rank returns the policies of one of them, or of a mixture
-// of several. The default is a mixture (docs/decisions/0112).
+// of several. DefaultRanker is the default (docs/decisions/0112).
 package crawlfile

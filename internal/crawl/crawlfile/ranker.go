@@ -56,7 +56,10 @@ var Rankers = []string{
 
 const mixture = "mixture"
 
-// Arms are the rankers of the default mixture (docs/decisions/0112).
+// DefaultRanker is that of a crawl file that names none (docs/decisions/0112).
+const DefaultRanker = "link-value"
+
+// Arms are the rankers of the mixture that is named so (docs/decisions/0112).
 var Arms = []string{"anchor-soft-focus", "tiered-soft-focus", "apprentice-gated", "hard-defer", "gate-fifo"}
 
 // Guides are the rankers that rank by a model of pages that is trained before the crawl (package guide); a published guide
