@@ -46,8 +46,9 @@ func (r *rig) testDelete(t *testing.T, crawl, other string) {
 			t.Errorf("rows of %s: %v, %v", table, rows, err)
 		}
 	}
+	// Each pass over the sums of other crawls deletes rows of the one before.
 	wait(t, "space on the disk for what was deleted", func() bool {
-		rows, err := db.Query(r.s, "SELECT count() FROM system.parts WHERE database = currentDatabase() AND active AND has_lightweight_delete", nil)
+		rows, err := db.Query(r.s, "SELECT count() FROM system.parts WHERE database = currentDatabase() AND active AND has_lightweight_delete AND table != 'sums_rows'", nil)
 		return err == nil && fmt.Sprint(rows.Rows) == "[[0]]"
 	})
 	for _, dir := range []string{"scopes", "models/apprentice"} {
