@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"forager/internal/rank/policy"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 
@@ -261,7 +261,7 @@ func (r *Ranker) fit() {
 	}
 	ofHost, others := make(map[string]int), 0
 	for _, t := range all {
-		host, _, _ := strings.Cut(withoutScheme(t.url), "/")
+		host := weburl.Host(t.url)
 		ofHost[host]++
 		if !r.reconsider(t.target, t.value) && ofHost[host] <= bestOfHost && others < best {
 			r.publish(t.target, t.value)

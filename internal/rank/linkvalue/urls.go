@@ -73,10 +73,11 @@ func (p *parts) path(url string, mean float64) float64 {
 
 // words returns the same of the words of the last segment of a URL, pooled.
 func (p *parts) words(url string, mean float64) float64 {
+	base := logit(mean)
 	var sum, n float64
 	for key := range words(url) {
 		t := p.of(key)
-		sum += logit((wordPrior*mean+float64(t.Sum))/(wordPrior+float64(t.N))) - logit(mean)
+		sum += logit((wordPrior*mean+float64(t.Sum))/(wordPrior+float64(t.N))) - base
 		n++
 	}
 	if n == 0 {
@@ -159,11 +160,14 @@ func symbol(s string) (c byte, size int) {
 	case isLetter(c) || c == '~':
 		return c, 1
 	case c == '%' && len(s) > 2:
-		if b, err := strconv.ParseUint(s[1:3], 16, 8); err == nil && b >= 0x80 {
-			return byte(b), 3
-		} else if err == nil {
+		b, err := strconv.ParseUint(s[1:3], 16, 8)
+		switch {
+		case err != nil:
+			return 0, 1
+		case b < 0x80:
 			return 0, 3
 		}
+		return byte(b), 3
 	}
 	return 0, 1
 }
