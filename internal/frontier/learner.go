@@ -22,9 +22,9 @@ import (
 // observed, in their order.
 type Learner interface {
 	policy.Ranker
-	// Observe takes a verdict, seeds (OUTCOME_SEEDS), or the links of a page of another shard that lead to URLs of this one, and returns the URLs whose scores have changed. The
-	// record has its URL, outcome, R, the target of a redirect, and the links, the last two only if they lead to URLs of
-	// the frontier. Observe keeps the record.
+	// Observe takes a verdict, seeds (OUTCOME_SEEDS), or the links of a page of another shard that lead to URLs of this one, and
+	// returns the URLs whose scores have changed. The record has its URL, outcome, R, the target of a redirect, and the links, the last
+	// two only if they lead to URLs of the frontier. Observe keeps the record.
 	Observe(rec *schemas.LinkFound) (changed []string)
 }
 
@@ -84,7 +84,8 @@ func (ln *learners) follow(policies []*policy.Policy, of []*schemas.Policy) {
 	}
 }
 
-// observe trains the learners with a verdict, seeds or links of a page of another shard that were applied, and places again the URLs whose scores have changed.
+// observe trains the learners with a verdict, seeds or links of a page of another shard that were applied, and places again the URLs whose
+// scores have changed.
 func (ln *learners) observe(found schemas.Found) error {
 	if len(ln.byPolicy) == 0 {
 		return nil

@@ -49,8 +49,9 @@ type RetrainCommand struct {
 }
 
 func (c *RetrainCommand) Help() string {
-	return `With no settings the model is that of live training, bit for bit; of a crawl none of whose rankers is an apprentice, that of all its leaps. Without --publish, --use or -o it is
-trained and reported, and nothing is kept.
+	return `With no settings the model is that of live training, bit for bit. A crawl that has published none, as
+its ranker is no apprentice or as it has just begun, gets one of all its leaps. Without --publish,
+--use or -o it is trained and reported, and nothing is kept.
 
   forager retrain chemistry --through 1200             the model that was published at 1200 pages
   forager retrain chemistry --from archive --d-max 3 --use
