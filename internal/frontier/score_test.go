@@ -116,15 +116,42 @@ func TestAPassAsksForWhatItMayChange(t *testing.T) {
 	}
 }
 
-// TestTiersWaitForTheirScores: under learning.sync a new model scores a tier when it is about to be chosen from, whether its entries
-// were placed before or after the model came, and a link that is added meanwhile counts.
-func TestTiersWaitForTheirScores(t *testing.T) {
-	s := newScript(t, func(c *schemas.CrawlControl) {
+// gatedSync makes a crawl under learning.sync whose apprentice has a tier for links of pages below R = .5.
+func gatedSync(t *testing.T) *script {
+	return newScript(t, func(c *schemas.CrawlControl) {
 		c.Policies = []*schemas.Policy{{Name: "gated", Ranker: schemas.Ranker_RANKER_APPRENTICE, Gate: &schemas.Gate{
 			Condition: schemas.GateCondition_GATE_CONDITION_RELEVANCE, Action: schemas.GateAction_GATE_ACTION_DEFER, Threshold: .5,
 		}}}
 		c.Learning = &schemas.Learning{Sync: true, SwitchPages: 50}
 	})
+}
+
+// TestSeedLeavesATierThatWaits: a URL whose tier waits for its scores is given as a seed, whose tier does not.
+func TestSeedLeavesATierThatWaits(t *testing.T) {
+	s := gatedSync(t)
+	s.seed(onA("a"), onA("b"))
+	s.want(s.dispatch(1), onA("a"))
+	counts := apprentice.NewCounts()
+	if err := counts.Add([]*schemas.Feature{{Term: "a", Offset: schemas.NoOffset, Count: 1}}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.shard.SetModel("m", counts.Model(), 1); err != nil {
+		t.Fatal(err)
+	}
+	s.deliver(onA("a"), .1, false, onA("c"))
+	s.want(s.dispatch(1), onA("b"))
+	s.deliver(onA("b"), .1, false, onA("d"))
+	s.seed(onA("d"))
+	s.want(s.dispatch(1), onA("d"))
+	if got := s.last[onA("d")].GetModel(); got != "m" {
+		t.Errorf("d was chosen by %q", got)
+	}
+}
+
+// TestTiersWaitForTheirScores: under learning.sync a new model scores a tier when it is about to be chosen from, whether its entries
+// were placed before or after the model came, and a link that is added meanwhile counts.
+func TestTiersWaitForTheirScores(t *testing.T) {
+	s := gatedSync(t)
 	s.seed(onA("good"), onA("bad"), onA("late"), onA("later"))
 	s.want(s.dispatch(9), onA("good"))
 	counts := apprentice.NewCounts()

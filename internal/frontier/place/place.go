@@ -262,6 +262,9 @@ func (pr *Placer) AddPlace(e *state.Entry, p *state.Page, l *state.Link) error {
 		if at.Place, err = pl.Add(at.Place, e.URL, &src, p.Number); err != nil {
 			return err
 		}
+		if at.Model == state.Unscored && pr.scores(i, at.Tier) { // a seed took it out of a tier that waits
+			at.Model = pr.Using.Number
+		}
 	}
 	l.Scored = false
 	return nil
