@@ -51,7 +51,6 @@ func (c *crawlChange) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	x, err := b.Change(s, store, c.Crawl, 0, c.DryRun, func(inForce *schemas.CrawlControl) (*crawlfile.Changed, error) {
 		if c.File != "" {
 			return crawlfile.Change(inForce, c.File)

@@ -7,7 +7,6 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/internal/operate"
-	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 )
 
@@ -37,16 +36,14 @@ func (c *crawlDelete) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	store, err := objects.Open(cfg.S3)
 	if err != nil {
 		return err
 	}
-	db, err := analytics.Open(cfg.ClickHouse)
+	db, err := s.OpenAnalytics(cfg)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	d, err := operate.Deleter{Topics: b, Store: store, DB: db, Stop: c.Stop, Wait: c.Wait}.Delete(s, c.Crawl, 0)
 	if err != nil {
 		return cli.Leaving(err, "crawl %q may be deleted in part: call forager crawl delete %s again", c.Crawl, c.Crawl)

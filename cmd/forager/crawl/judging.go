@@ -27,7 +27,6 @@ func changeJudging(s *cli.Session, crawl string, change func(*schemas.CrawlContr
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	old, next, err := b.Rejudge(s, store, crawl, 0, change)
 	if err != nil {
 		return err

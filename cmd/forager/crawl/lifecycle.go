@@ -19,7 +19,6 @@ func steer(s *cli.Session, crawl string, state schemas.CrawlState, wait time.Dur
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	ctl, err := b.SetState(s, crawl, 0, state)
 	if err != nil {
 		return err

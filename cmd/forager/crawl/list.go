@@ -35,7 +35,6 @@ func (c *crawlList) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	list, stages := []listed{}, crawls.LookAt(s, b)
 	hidden := 0
 	for _, name := range b.Crawls() {

@@ -82,7 +82,6 @@ func SwitchRanker(s *cli.Session, crawl string, change func(*schemas.CrawlContro
 	if err != nil {
 		return nil, err
 	}
-	defer b.Close()
 	before, next, err := b.SwitchRanker(s, store, crawl, 0, func(ctl *schemas.CrawlControl) error {
 		if err := change(ctl); err != nil {
 			return cli.AsUsage(err)

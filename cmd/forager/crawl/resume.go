@@ -40,7 +40,6 @@ func (c *crawlResume) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	r := operate.Resumption{Crawl: c.Crawl, Pages: c.Pages, Requests: c.Requests, RetryFailed: c.RetryFailed, Seeds: seeds}
 	ctl, sent, err := b.Resume(s, cfg, 0, r)
 	if err != nil {

@@ -35,7 +35,6 @@ func (c *crawlSeeds) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	at, err := b.AddSeeds(s, cfg, c.Crawl, seeds)
 	if err != nil {
 		return err

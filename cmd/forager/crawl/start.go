@@ -68,7 +68,6 @@ func (c *crawlStart) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	if err := crawls.StartCrawl(s, cfg, b, crawl, c.Check); err != nil {
 		return err
 	}

@@ -21,7 +21,6 @@ func (c *crawlStatus) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	names := b.Known()
 	if c.Crawl != "" {
 		if _, err := b.Control(c.Crawl); err != nil {

@@ -14,6 +14,5 @@ func (c *crawlWatch) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	return crawls.Watch(s, cfg, b, c.Crawl)
 }

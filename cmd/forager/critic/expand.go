@@ -56,7 +56,6 @@ func (c *criticExpand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer t.Close()
 	if err := t.liked(); err != nil {
 		return err
 	}

@@ -61,7 +61,6 @@ func (c *criticExplain) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	name, focus := c.Critic, c.Focus
 	if c.Crawl != "" {
 		ctl, err := b.Control(c.Crawl)
@@ -168,11 +167,10 @@ func (c *criticExplain) page(s *cli.Session, cfg *pipeline.Config, store *object
 	if err != nil {
 		return nil, cli.Usagef("%s is no file, and no URL: %v", c.Page, err)
 	}
-	db, err := analytics.Open(cfg.ClickHouse)
+	db, err := s.OpenAnalytics(cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
 	sel := analytics.Selection{Crawl: c.Crawl, Outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED), Among: []string{u.String()}}
 	var found *export.Page
 	err = export.Each(s, db, store, sel, func(p export.Page) error {

@@ -128,11 +128,10 @@ func (p *LikedCritic) Retrain(s *cli.Session, set []samples.Sample, crawl string
 	if err := operate.Loaded(s, p.B, time.Minute); err != nil {
 		return nil, nil, err
 	}
-	db, err := analytics.Open(p.Cfg.ClickHouse)
+	db, err := s.OpenAnalytics(p.Cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer db.Close()
 	known := make(map[string]bool)
 	for _, x := range set {
 		known[x.URL] = true

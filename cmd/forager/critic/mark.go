@@ -66,7 +66,6 @@ func (c *criticMark) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer t.Close()
 	if c.Ask > 0 {
 		return c.ask(s, t)
 	}

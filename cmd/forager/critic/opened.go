@@ -85,11 +85,7 @@ func OpenCritic(s *cli.Session, of string) (*OpenedCritic, error) {
 		return nil, err
 	}
 	t := &OpenedCritic{cfg: cfg, B: b}
-	if err := t.open(s, of); err != nil {
-		b.Close()
-		return nil, err
-	}
-	return t, nil
+	return t, t.open(s, of)
 }
 
 func (t *OpenedCritic) open(s *cli.Session, of string) error {
@@ -115,7 +111,7 @@ func (t *OpenedCritic) open(s *cli.Session, of string) error {
 	if t.Critic != nil {
 		t.focus = []string{t.Critic.Topic}
 	}
-	t.db, err = analytics.Open(t.cfg.ClickHouse)
+	t.db, err = s.OpenAnalytics(t.cfg)
 	return err
 }
 
@@ -125,11 +121,6 @@ func (t *OpenedCritic) liked() error {
 		return fmt.Errorf("critic %s was trained on examples with topics; train it again with what was marked by: %s", t.name, t.retrainCommand())
 	}
 	return nil
-}
-
-func (t *OpenedCritic) Close() {
-	_ = t.db.Close()
-	t.B.Close()
 }
 
 // retrainCommand returns the command that trains the critic again.

@@ -67,7 +67,6 @@ func publishPredicate(s *cli.Session, name string, p *httpmodel.Predicate) (*htt
 		if err != nil {
 			return nil, "", err
 		}
-		defer b.Close()
 		fallback, err := operate.SettleJudge(s, b, store, &schemas.CrawlControl{Focus: p.Settings().Topics}, p.Settings().Fallback)
 		if err != nil {
 			return nil, "", fmt.Errorf("fallback: %w", err)

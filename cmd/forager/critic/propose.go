@@ -48,7 +48,6 @@ func (c *criticPropose) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	judge, version, err := operate.OpenCritic(s, b, store, c.Critic)
 	if err != nil {
 		return err

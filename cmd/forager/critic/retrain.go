@@ -35,7 +35,6 @@ func (c *criticRetrain) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer t.Close()
 	if err := t.liked(); err != nil {
 		return err
 	}

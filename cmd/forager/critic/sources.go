@@ -135,7 +135,6 @@ func (f *sourceFlags) fetch(s *cli.Session, path string, in *examples.Intake) er
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	fetched, err := crawls.FetchList(s, cfg, b, urls, f.Politely)
 	if err != nil {
 		return err

@@ -70,7 +70,6 @@ func (c *criticTrain) Run(s *cli.Session) error {
 		if err != nil {
 			return err
 		}
-		defer b.Close()
 		m, err := models.PublishCritic(s, cfg, b, c.Name, model, map[string]float64{
 			"accuracy": report.Calibrated.Accuracy, "log_loss": report.Calibrated.LogLoss, "ece": report.Calibrated.ECE,
 		})

@@ -100,12 +100,10 @@ func (c *ExportCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	db, err := analytics.Open(cfg.ClickHouse)
+	db, err := s.OpenAnalytics(cfg)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	if err := c.Complete(s, b, db); err != nil {
 		return err
 	}

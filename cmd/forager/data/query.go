@@ -64,11 +64,10 @@ func (c *QueryCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	db, err := analytics.Open(cfg.ClickHouse)
+	db, err := s.OpenAnalytics(cfg)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	if interactive {
 		return c.prompt(s, cfg, db)
 	}

@@ -65,16 +65,14 @@ func (c *RejudgeCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	store, err := objects.Open(cfg.S3)
 	if err != nil {
 		return err
 	}
-	db, err := analytics.Open(cfg.ClickHouse)
+	db, err := s.OpenAnalytics(cfg)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	if len(c.Focus) > 0 {
 		ctl.Focus, ctl.Weights, ctl.Bad = c.Focus, nil, nil
 	}

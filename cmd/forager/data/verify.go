@@ -53,7 +53,6 @@ func (c *VerifyCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	statuses, running, err := ShardStatuses(b, c.Crawl)
 	if err != nil {
 		return err

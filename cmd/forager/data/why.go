@@ -10,7 +10,6 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/internal/frontier/why"
 	"forager/internal/operate"
-	"forager/internal/platform/analytics"
 )
 
 // WhyCommand is the command "forager why".
@@ -36,12 +35,10 @@ func (c *WhyCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	db, err := analytics.Open(cfg.ClickHouse)
+	db, err := s.OpenAnalytics(cfg)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	e, err := operate.Explainer{Topics: b, Config: cfg, DB: db, At: c.At}.Why(s, c.Crawl, c.URL)
 	if err != nil {
 		return err

@@ -30,7 +30,6 @@ func (c *deadList) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	list, all := []operate.Letter{}, 0
 	err = operate.Letters(s, b, func(l operate.Letter) error {
 		if !c.Takes(l) {

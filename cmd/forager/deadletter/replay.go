@@ -54,6 +54,5 @@ func with(s *cli.Session, choice *operate.LetterChoice, do func(*cli.Topics) err
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	return do(b)
 }

@@ -25,7 +25,6 @@ func (c *deadShow) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	found, err := (&operate.LetterChoice{Numbers: []int64{c.Number}}).Letters(s, b)
 	if err != nil {
 		return err

@@ -84,7 +84,6 @@ func (r *rig) watchLiked(crawl, second string) []string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	defer opened.Close()
 	resumed := make(chan error, 1)
 	go func() {
 		_, err := operate.Poll(r.s, 5*time.Minute, func() (bool, error) {

@@ -122,6 +122,9 @@ func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 				t.Logf("the end of %s:\n%s", p.Log, deploy.LastLines(p.Log, 15))
 			}
 		}
+		for _, end := range r.s.Ends {
+			end()
+		}
 		if _, err := r.stack.Stop(context.Background(), 10*time.Second); err != nil {
 			t.Error(err)
 		}

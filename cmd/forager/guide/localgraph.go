@@ -195,12 +195,10 @@ func (f *graphFlags) store(s *cli.Session, path string) (judged []string, err er
 	if err != nil {
 		return nil, err
 	}
-	defer b.Close()
-	db, err := analytics.Open(cfg.ClickHouse)
+	db, err := s.OpenAnalytics(cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
 	if err := (&data.ExportCommand{Crawl: f.Crawl, Wait: f.wait}).Complete(s, b, db); err != nil {
 		return nil, err
 	}

@@ -93,7 +93,6 @@ func checkRanked(s *cli.Session, crawl string) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	_, err = b.Ranked(crawl)
 	return err
 }

@@ -47,7 +47,6 @@ func (c *modelsList) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	prefixes := []string{schemas.ModelObject("critic", ""), schemas.ModelObject("guide", ""), schemas.ModelObject("backlinks", ""), schemas.ModelObject("apprentice", "")}
 	if c.Crawl != "" {
 		if _, err := b.Control(c.Crawl); err != nil {

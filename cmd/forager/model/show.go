@@ -54,7 +54,6 @@ func (c *modelsShow) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	version := c.Model
 	if !strings.Contains(version, "/") {
 		if _, err := b.Control(version); err != nil {

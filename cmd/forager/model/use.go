@@ -31,7 +31,6 @@ func (c *modelsUse) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	version := c.Model
 	switch {
 	case version == "newest":

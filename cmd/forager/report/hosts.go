@@ -30,15 +30,13 @@ func (c *HostsCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	if _, err := b.Control(c.Crawl); err != nil {
 		return err
 	}
-	db, err := analytics.Open(cfg.ClickHouse)
+	db, err := s.OpenAnalytics(cfg)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	hosts, err := db.Report(c.Crawl).Treated(s, c.Most)
 	if err != nil {
 		return err

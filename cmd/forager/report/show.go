@@ -140,12 +140,10 @@ func (c *ShowCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	db, err := analytics.Open(cfg.ClickHouse)
+	db, err := s.OpenAnalytics(cfg)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	var all []*CrawlReport
 	for i, name := range c.Crawls {
 		if slices.Contains(c.Crawls[:i], name) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"forager/internal/operate"
+	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/pipeline"
 	"forager/schemas"
@@ -17,13 +18,16 @@ func OpenTopics(ctx context.Context, s *Session, cfg *pipeline.Config) (*Topics,
 	return operate.Open(ctx, cfg, s.Log, s.Patience())
 }
 
-// OpenTopics reads the pipeline file and opens the books of its broker.
+// OpenTopics reads the pipeline file and opens the books of its broker, which are closed after the command.
 func (s *Session) OpenTopics() (*pipeline.Config, *Topics, error) {
 	cfg, err := s.Pipeline()
 	if err != nil {
 		return nil, nil, err
 	}
 	b, err := OpenTopics(s, s, cfg)
+	if err == nil {
+		s.Ends = append(s.Ends, b.Close)
+	}
 	return cfg, b, err
 }
 
@@ -34,11 +38,7 @@ func (s *Session) OpenCrawl(name string) (*pipeline.Config, *Topics, *schemas.Cr
 		return nil, nil, nil, err
 	}
 	ctl, err := b.Control(name)
-	if err != nil {
-		b.Close()
-		return nil, nil, nil, err
-	}
-	return cfg, b, ctl, nil
+	return cfg, b, ctl, err
 }
 
 // OpenStore opens the books and the object store.
@@ -48,9 +48,14 @@ func (s *Session) OpenStore() (*Topics, *objects.Store, error) {
 		return nil, nil, err
 	}
 	store, err := objects.Open(cfg.S3)
-	if err != nil {
-		b.Close()
-		return nil, nil, err
+	return b, store, err
+}
+
+// OpenAnalytics connects to ClickHouse until the command has ended.
+func (s *Session) OpenAnalytics(cfg *pipeline.Config) (*analytics.DB, error) {
+	db, err := analytics.Open(cfg.ClickHouse)
+	if err == nil {
+		s.Ends = append(s.Ends, func() { _ = db.Close() })
 	}
-	return b, store, nil
+	return db, err
 }

@@ -112,11 +112,10 @@ func (f *FetchedList) Name(b *cli.Topics, again bool) string {
 
 // Pages calls take with every page, in the order of the crawl, and returns the URLs without one, in the order of the list.
 func (f *FetchedList) Pages(s *cli.Session, b *cli.Topics, take func(FetchedPage) error) ([]Unfetched, error) {
-	db, err := analytics.Open(f.cfg.ClickHouse)
+	db, err := s.OpenAnalytics(f.cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
 	store, err := objects.Open(f.cfg.S3)
 	if err != nil {
 		return nil, err

@@ -295,9 +295,8 @@ func (x *Summary) Judge(s *cli.Session, cfg *pipeline.Config, b *cli.Topics) {
 	if x.JudgedBy = JudgedBy(b, x.Crawl); x.JudgedBy == "" {
 		return
 	}
-	db, err := analytics.Open(cfg.ClickHouse)
+	db, err := s.OpenAnalytics(cfg)
 	if err == nil {
-		defer db.Close()
 		if err = operate.Loaded(s, b, time.Minute); err == nil {
 			x.OnTopic, err = Estimate(s, b, cfg, db, x.Crawl)
 		}

@@ -62,7 +62,6 @@ func PublishNew(s *cli.Session, m *schemas.ModelPublished, data []byte) (version
 	if err != nil {
 		return "", err
 	}
-	defer b.Close()
 	return m.GetVersion(), Publish(s, b, store, m, data)
 }
 
@@ -89,7 +88,6 @@ func PublishGuide(s *cli.Session, name, critic string, data []byte) (version str
 	if err != nil {
 		return "", err
 	}
-	defer b.Close()
 	if critic != "" {
 		if _, critic, err = operate.OpenCritic(s, b, store, critic); err != nil {
 			return "", err
