@@ -13,14 +13,9 @@ const Tick = 10 * time.Millisecond
 
 // CPUTime is the user and system time that a process has used.
 func CPUTime(pid int) (time.Duration, error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	fields, err := procStat(pid)
 	if err != nil {
 		return 0, err
-	}
-	_, rest, ok := strings.Cut(string(b), ") ")
-	fields := strings.Fields(rest)
-	if !ok || len(fields) < 14 {
-		return 0, fmt.Errorf("/proc/%d/stat cannot be read", pid)
 	}
 	var sum time.Duration
 	for _, f := range fields[11:13] {

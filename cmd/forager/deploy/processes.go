@@ -82,24 +82,25 @@ func (p *Processes) Running(name string) (Process, bool) {
 }
 
 func (x Process) Alive() bool {
-	started, ended, err := procStat(x.PID)
-	return err == nil && started == x.Started && !ended
+	fields, err := procStat(x.PID)
+	// Of a process that was killed the first thread may be a zombie while others, which still have its files, their locks and its ports, are
+	// being ended.
+	return err == nil && fields[startTime] == x.Started && !(fields[0] == "Z" && fields[17] == "1")
 }
 
-// procStat returns the start time of a process, and whether it has ended: of one that was killed the first thread may be a zombie while others,
-// which still have its files, their locks and its ports, are being ended.
-func procStat(pid int) (started string, ended bool, err error) {
+// startTime is the index of the start time of a process.
+const startTime = 19
+
+// procStat returns the fields of /proc/PID/stat from the state of the process on, at least up to its start time. The name before them may
+// contain blanks.
+func procStat(pid int) ([]string, error) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return "", false, err
-	}
-	// The name in parentheses may contain blanks; fields are counted after it.
-	_, rest, ok := strings.Cut(string(b), ") ")
+	_, rest, _ := strings.Cut(string(b), ") ")
 	fields := strings.Fields(rest)
-	if !ok || len(fields) < 20 {
-		return "", false, fmt.Errorf("/proc/%d/stat cannot be read", pid)
+	if err == nil && len(fields) <= startTime {
+		err = fmt.Errorf("/proc/%d/stat cannot be read", pid)
 	}
-	return fields[19], fields[0] == "Z" && fields[17] == "1", nil
+	return fields, err
 }
 
 // Start runs a program in a session of its own, with its output appended to a log file, and adds it to the
@@ -114,7 +115,7 @@ func (p *Processes) Start(name, logDir string, env []string, program string, arg
 	if err := p.begin(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	started, _, err := procStat(cmd.Process.Pid)
+	stat, err := procStat(cmd.Process.Pid)
 	if err != nil {
 		return fmt.Errorf("%s ended at once; see %s", name, path)
 	}
@@ -125,7 +126,7 @@ func (p *Processes) Start(name, logDir string, env []string, program string, arg
 	if err != nil {
 		return errors.Join(err, cmd.Process.Kill())
 	}
-	p.List = append(p.List, Process{Name: name, PID: cmd.Process.Pid, Started: started, Log: path, Command: string(command)})
+	p.List = append(p.List, Process{Name: name, PID: cmd.Process.Pid, Started: stat[startTime], Log: path, Command: string(command)})
 	if err := p.Save(); err != nil {
 		// No later command could find it to stop it.
 		return errors.Join(fmt.Errorf("%s is not started: %w", name, err), cmd.Process.Kill())

@@ -24,11 +24,11 @@ func sleeper(t *testing.T) Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	started, _, err := procStat(cmd.Process.Pid)
+	stat, err := procStat(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Process{Name: "fetch-0", PID: cmd.Process.Pid, Started: started, Log: "fetch-0.log"}
+	return Process{Name: "fetch-0", PID: cmd.Process.Pid, Started: stat[startTime], Log: "fetch-0.log"}
 }
 
 // The test binary is also a process whose first thread has ended, while the others wait for the end of its input.
@@ -56,9 +56,11 @@ func TestZombieWithThreadsIsAlive(t *testing.T) {
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	x := Process{PID: cmd.Process.Pid}
-	if x.Started, _, err = procStat(x.PID); err != nil {
+	stat, err := procStat(x.PID)
+	if err != nil {
 		t.Fatal(err)
 	}
+	x.Started = stat[startTime]
 	state := func() string {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", x.PID))
 		if err != nil {

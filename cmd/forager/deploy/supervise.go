@@ -86,7 +86,7 @@ type supervisor struct {
 
 // Run checks the programs until ctx ends, or until another supervisor has taken over.
 func (v *supervisor) Run(ctx context.Context) error {
-	started, _, err := procStat(os.Getpid())
+	stat, err := procStat(os.Getpid())
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (v *supervisor) Run(ctx context.Context) error {
 	if x.Restarts == nil {
 		x.Restarts = make(map[string]restart)
 	}
-	x.Supervisor = Process{Name: "supervisor", PID: os.Getpid(), Started: started}
+	x.Supervisor = Process{Name: "supervisor", PID: os.Getpid(), Started: stat[startTime]}
 	if err := os.MkdirAll(filepath.Join(v.Data, "run"), 0o700); err != nil {
 		return err
 	}
