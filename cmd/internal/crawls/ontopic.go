@@ -37,7 +37,7 @@ func CriticOrigin(version string, measures map[string]float64) string {
 		if drawn := measures["drawn"]; drawn > 0 {
 			return fmt.Sprintf("critic %s, learned from %.0f pages on topic and %.0f off topic, and calibrated on %.0f of them that were drawn at random and marked", version, n, measures["wrong"], drawn)
 		}
-		origin := fmt.Sprintf("critic %s, learned from %.0f pages on topic without any counterexample but %.0f that were marked; it recognises %.0f %% of the liked pages when they are held out, "+
+		origin := fmt.Sprintf("critic %s, learned from %.0f pages on topic and %.0f that were marked as off topic; it recognises %.0f %% of the liked pages when they are held out, "+
 			"and its false positives are not measured: harvest is its own estimate and can be far too high, above all on a site with one template", version, n, measures["wrong"], 100*measures["recall"])
 		if similar := Resemblance(mostOn(measures)); similar != "" {
 			origin += "; " + similar
