@@ -67,7 +67,10 @@ type LeapSettled struct {
 	Forward bool `protobuf:"varint,19,opt,name=forward,proto3" json:"forward,omitempty"`
 	// FetchRequest.shadows of the dispatch of v; none where the link was found after v's verdict, or
 	// another shard asked for v and was redirected here.
-	Shadows       []*ShadowPlace `protobuf:"bytes,25,rep,name=shadows,proto3" json:"shadows,omitempty"`
+	Shadows []*ShadowPlace `protobuf:"bytes,25,rep,name=shadows,proto3" json:"shadows,omitempty"`
+	// No apprentice ranked, as a policy or a shadow, when the request was dispatched whose verdict settled it: it has no
+	// features, and live training leaves it out. A crawl of these alone can be trained on with the features of its pages.
+	NoApprentice  bool `protobuf:"varint,26,opt,name=no_apprentice,json=noApprentice,proto3" json:"no_apprentice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -242,6 +245,13 @@ func (x *LeapSettled) GetShadows() []*ShadowPlace {
 	return nil
 }
 
+func (x *LeapSettled) GetNoApprentice() bool {
+	if x != nil {
+		return x.NoApprentice
+	}
+	return false
+}
+
 // Feature is ⟨term, DOM offset⟩ with its count.
 type Feature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -311,7 +321,7 @@ var File_leap_settled_proto protoreflect.FileDescriptor
 const file_leap_settled_proto_rawDesc = "" +
 	"\n" +
 	"\x12leap_settled.proto\x12\n" +
-	"forager.v1\x1a\x13column/column.proto\x1a\x13fetch_request.proto\x1a\x12page_fetched.proto\"\x90\x14\n" +
+	"forager.v1\x1a\x13column/column.proto\x1a\x13fetch_request.proto\x1a\x12page_fetched.proto\"\xb5\x14\n" +
 	"\vLeapSettled\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -335,7 +345,8 @@ const file_leap_settled_proto_rawDesc = "" +
 	"\x05pages\x18\x11 \x01(\x04R\x05pages\x12\x1a\n" +
 	"\bboundary\x18\x12 \x01(\bR\bboundary\x12\x18\n" +
 	"\aforward\x18\x13 \x01(\bR\aforward\x121\n" +
-	"\ashadows\x18\x19 \x03(\v2\x17.forager.v1.ShadowPlaceR\ashadows:\xc3\x0f\x82\xb5\x18\x9d\t\n" +
+	"\ashadows\x18\x19 \x03(\v2\x17.forager.v1.ShadowPlaceR\ashadows\x12#\n" +
+	"\rno_apprentice\x18\x1a \x01(\bR\fnoApprentice:\xc3\x0f\x82\xb5\x18\x9d\t\n" +
 	"\n" +
 	"leaps_rows\x12\x04Leap\"\tcrawl, id*\x18Records of leap.settled.2\x1f\n" +
 	"\x05crawl\x1a\x16LowCardinality(String)2%\n" +

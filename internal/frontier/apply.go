@@ -154,6 +154,14 @@ func (ap *applier) complete(id schemas.ID, f *flight, rec *schemas.LinkFound, no
 	if err != nil {
 		return nil, err
 	}
+	// What depends on the control record under which the request was chosen is in the request.
+	var request schemas.FetchRequest
+	if err := proto.Unmarshal(rec.GetRequest(), &request); err != nil {
+		return nil, fmt.Errorf("the request in it: %w", err)
+	}
+	if err := ap.ledger.ranked(request.GetModels()); err != nil {
+		return nil, err
+	}
 	var settled []*schemas.LeapSettled
 	switch {
 	case e == nil: // the URL went on without this attempt
@@ -166,11 +174,6 @@ func (ap *applier) complete(id schemas.ID, f *flight, rec *schemas.LinkFound, no
 	}
 	if err != nil || len(settled) == 0 && !consequence.Page {
 		return nil, err
-	}
-	// What depends on the control record under which the request was chosen is in the request.
-	var request schemas.FetchRequest
-	if err := proto.Unmarshal(rec.GetRequest(), &request); err != nil {
-		return nil, fmt.Errorf("the request in it: %w", err)
 	}
 	copyShadows(&request, rec, settled)
 	if consequence.Page {

@@ -49,6 +49,9 @@ func (ap *applier) applyNote(rec schemas.PeerNote) ([]*schemas.LeapSettled, erro
 		if err := ap.state.Store.Set(ap.state.Keys.U32(state.KindPeer, rec.GetFrom()), ap.state.Buffer); err != nil {
 			return nil, err
 		}
+		if err := ap.ledger.ranked(report.GetModels()); err != nil {
+			return nil, err
+		}
 		return ap.ledger.boundaries(report.GetModels()), nil
 	}
 	if was := ap.peers.lease; note.GetEpoch() < was.GetEpoch() || note.GetEpoch() == was.GetEpoch() && note.GetSequence() <= was.GetSequence() {

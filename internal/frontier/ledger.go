@@ -1,12 +1,15 @@
 package frontier
 
 import (
+	"encoding/binary"
+	"fmt"
 	"math"
 	"strconv"
 
 	"forager/internal/frontier/place"
 	"forager/internal/frontier/schedule"
 	"forager/internal/frontier/state"
+	"forager/internal/frontier/storage"
 	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
@@ -18,6 +21,45 @@ type ledger struct {
 	pages  *state.Pages
 	places *place.Placer
 	peers  *peers
+	// noApprentice: none ranked when the request was dispatched whose verdict was applied last. An apprentice ranks, or
+	// none does, since so many pages were delivered.
+	noApprentice bool
+	since        uint64
+}
+
+// load reads since when an apprentice ranks, or none does.
+func (ld *ledger) load() error {
+	b, ok, err := ld.state.Store.Get(ld.state.Keys.Kind(state.KindTeaching))
+	if err != nil || !ok {
+		return err
+	}
+	r := storage.Reader{Rest: b}
+	ld.noApprentice, ld.since = r.Bool(), r.U64()
+	if err := r.End(); err != nil {
+		return fmt.Errorf("frontier: since when an apprentice ranks: %w", err)
+	}
+	return nil
+}
+
+// ranked notes whether an apprentice ranked, by the schedule of models in a request or report. A verdict of a stage that could not read the
+// request has none.
+func (ld *ledger) ranked(by *schemas.ModelSchedule) error {
+	none := by.GetFirst() == 0
+	if by == nil || none == ld.noApprentice {
+		return nil
+	}
+	ld.noApprentice, ld.since = none, ld.delivered()
+	ld.state.Buffer = binary.AppendUvarint(storage.AppendBool(ld.state.Buffer[:0], none), ld.since)
+	return ld.state.Store.Set(ld.state.Keys.Kind(state.KindTeaching), ld.state.Buffer)
+}
+
+// delivered returns the pages of the crawl; in other shards than 0, of the shard.
+func (ld *ledger) delivered() uint64 {
+	pages := ld.state.Counters.Pages
+	for _, n := range ld.peers.delivered {
+		pages += n
+	}
+	return pages
 }
 
 // settle settles every pending leap into a final entry, in the order of discovery, and stores
@@ -115,7 +157,10 @@ func (ld *ledger) leapNamed(u *state.Page, l *state.Link, v *state.Entry, named 
 	}
 	ld.state.Counters.Leaps++
 	ld.state.Counters.Spans[state.SpanSettled].Add(id)
-	if ld.cfg.options.Features == FeaturesOfAll || ld.cfg.options.Features == FeaturesOfSamples && leap.Trains {
+	switch of := ld.cfg.options.Features; {
+	case of == FeaturesWhereLearned && ld.noApprentice:
+		leap.NoApprentice = true
+	case of != FeaturesOfSamples || leap.Trains:
 		leap.Features, err = ld.teaching(u, l, v)
 	}
 	return leap, err
@@ -132,17 +177,15 @@ func (ld *ledger) teaching(u *state.Page, l *state.Link, v *state.Entry) ([]*sch
 }
 
 // boundaries returns the record that makes a new model due, if the pages that the crawl has delivered have reached a boundary of
-// the schedule, which comes with the verdict or report that is applied. With several shards it comes from shard 0, which counts
-// the pages that the others have reported. If several boundaries are passed at once, the last one counts.
+// a schedule. Where the first apprentice begins to rank in the midst of a crawl it has had no leap before
+// (LeapSettled.no_apprentice), and its first model is due as many pages later as in a new crawl. With several shards boundaries come from shard 0, which counts the pages
+// that the others have reported. If several are passed at once, the last one counts.
 func (ld *ledger) boundaries(by *schemas.ModelSchedule) []*schemas.LeapSettled {
 	if by == nil {
 		by = ld.cfg.models
 	}
-	pages := ld.state.Counters.Pages
-	for _, n := range ld.peers.delivered {
-		pages += n
-	}
-	if by.GetFirst() == 0 || ld.state.Name.Shard != 0 {
+	pages := ld.delivered()
+	if by.GetFirst() == 0 || ld.state.Name.Shard != 0 || ld.state.Counters.Boundary == 0 && pages < ld.since+by.GetFirst() {
 		return nil
 	}
 	due := schedule.Last(pages, by.GetFirst(), by.GetEvery())

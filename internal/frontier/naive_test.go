@@ -47,6 +47,9 @@ type naive struct {
 	mixed         bool
 	answered      uint64
 	boundary      uint64
+	// noApprentice: by the last verdict none ranked; that or the contrary is so since so many pages.
+	noApprentice bool
+	rankedSince  uint64
 
 	clock, pages, requests, queries, links, leaps, trained, duplicates, seeds uint64
 	raw, tempered                                                             float64
@@ -814,9 +817,12 @@ func (n *naive) leap(l nLink, v *nEntry) *schemas.LeapSettled {
 	out := &schemas.LeapSettled{
 		Id: id.Bytes(), Crawl: n.crawl, U: l.page.url, V: l.link.GetUrl(), Outcome: v.outcome,
 		TargetRaw: v.raw, TargetTempered: v.tempered, SourceRaw: l.page.raw, SourceTempered: l.page.tempered,
-		Features: n.features(l),
-		Score:    v.request.GetScore(), Policy: v.request.GetPolicy(), Model: v.request.GetModel(),
+		NoApprentice: n.noApprentice,
+		Score:        v.request.GetScore(), Policy: v.request.GetPolicy(), Model: v.request.GetModel(),
 		Request: request.Bytes(), Pages: n.pages, Forward: v.request.GetClock() >= l.page.number,
+	}
+	if !n.noApprentice {
+		out.Features = n.features(l)
 	}
 	if v.outcome == schemas.Outcome_OUTCOME_DELIVERED && !l.link.GetBacklink() && (out.Forward || !forward) && l.page.url != v.url &&
 		v.trained < or(n.ctl.GetLearning().GetMaxPairsPerTarget(), 5) && math.Abs(l.page.raw-v.raw) >= n.ctl.GetLearning().GetActive() {
@@ -904,6 +910,9 @@ func (n *naive) apply(rec *schemas.LinkFound, now int64) (out []*schemas.LeapSet
 		n.raw += rec.GetJudgement().GetRaw()
 		n.tempered += rec.GetJudgement().GetTempered()
 	}
+	if none := f.request.GetModels().GetFirst() == 0; none != n.noApprentice {
+		n.noApprentice, n.rankedSince = none, n.pages
+	}
 	delay := n.options.RetryDelay.Milliseconds()
 	notBefore := min(rec.GetNotBefore(), now+24*3600*1000)
 	final := func(o schemas.Outcome) []*schemas.LeapSettled {
@@ -974,7 +983,7 @@ func (n *naive) schedule() *schemas.ModelSchedule {
 // boundaries is the record that makes a model due by the schedule of a request whose page was delivered.
 func (n *naive) boundaries(r *schemas.FetchRequest) []*schemas.LeapSettled {
 	by, due := r.GetModels(), n.pages
-	if by.GetFirst() == 0 {
+	if by.GetFirst() == 0 || n.boundary == 0 && n.pages < n.rankedSince+by.GetFirst() {
 		return nil
 	}
 	for due > n.boundary && (due < by.GetFirst() || (due-by.GetFirst())%by.GetEvery() != 0) {

@@ -45,12 +45,12 @@ type Options struct {
 type Features byte
 
 const (
+	// FeaturesWhereLearned: where an apprentice ranked, as a policy or a shadow (LeapSettled.no_apprentice).
+	FeaturesWhereLearned Features = iota
 	// FeaturesOfAll leaps.
-	FeaturesOfAll Features = iota
+	FeaturesOfAll
 	// FeaturesOfSamples are those of leaps that train.
 	FeaturesOfSamples
-	// NoFeatures: no leap has features, as nothing is trained.
-	NoFeatures
 )
 
 // Effects is what follows from an applied record.
@@ -146,7 +146,7 @@ func Open(store storage.Store, crawl string, number uint32) (*Shard, error) {
 	s.SetMemory(DefaultMemory)
 	for _, load := range []func() error{
 		s.state.MarkLayout, s.state.LoadCounters, s.state.LoadNames, s.hosts.LoadHosts, s.flights.loadFlights, s.flights.loadEarly,
-		s.pace.loadLatency, s.waits.LoadOutage, s.state.LoadSeen, s.peers.loadPeers, s.hubs.loadRanked, s.renewal.loadRetraining, s.excluder.Load,
+		s.pace.loadLatency, s.waits.LoadOutage, s.state.LoadSeen, s.peers.loadPeers, s.ledger.load, s.hubs.loadRanked, s.renewal.loadRetraining, s.excluder.Load,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)

@@ -162,7 +162,7 @@ WHERE crawl = {crawl:String} AND outcome != ''
 GROUP BY model
 ORDER BY first_request, model;
 
--- learned: the features of links that tell relevant targets from others (log odds, as the apprentice weighs them)
+-- learned: the features of links that tell relevant targets from others (log odds, as the apprentice weighs them), where one ranks or is a shadow
 WITH
     (SELECT median(target) FROM leaps WHERE crawl = {crawl:String} AND trains) AS cut,
     (SELECT countIf(target >= cut) FROM leaps WHERE crawl = {crawl:String} AND trains) AS highs,

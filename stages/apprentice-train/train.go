@@ -160,7 +160,7 @@ func (t *trainer) take(r stream.Record, res *stateful.Result) error {
 		res.Outs = append(res.Outs, letter)
 		return stream.Broken(err)
 	}
-	if !trains || t.controls.Deleted(leap.GetCrawl()) {
+	if !trains || leap.GetNoApprentice() || t.controls.Deleted(leap.GetCrawl()) {
 		return nil
 	}
 	c := t.crawls[leap.GetCrawl()]

@@ -64,6 +64,9 @@ func drawLeaps(r *rand.Rand, crawl string, n int) []*schemas.LeapSettled {
 			l.Features = append(l.Features, &schemas.Feature{Term: words[r.IntN(4)], Offset: offset, Count: 1 + uint32(r.IntN(2))})
 		}
 		slices.SortStableFunc(l.Features, func(a, b *schemas.Feature) int { return strings.Compare(a.GetTerm(), b.GetTerm()) })
+		if r.IntN(8) == 0 {
+			l.Features, l.NoApprentice = nil, true
+		}
 		all = append(all, l)
 		if r.IntN(6) == 0 {
 			pages += 1 + uint64(r.IntN(10))
@@ -93,7 +96,7 @@ func retrain(prior []byte, leaps []*schemas.LeapSettled) (versions []string, mod
 			sum := sha256.Sum256(b)
 			version := fmt.Sprintf("%s/%d-%s", l.GetCrawl(), l.GetPages(), hex.EncodeToString(sum[:6]))
 			versions, models[version] = append(versions, version), b
-		case l.GetTrains():
+		case l.GetTrains() && !l.GetNoApprentice():
 			if err := counts.Add(l.GetFeatures(), l.GetTargetRaw()); err != nil {
 				panic(err)
 			}

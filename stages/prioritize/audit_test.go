@@ -816,7 +816,7 @@ func (c *auditCrawl) checkLeaps() error {
 				return fmt.Errorf("more than five leaps into %s train", target)
 			}
 		}
-		if l.GetPolicy() == "" || len(l.GetFeatures()) == 0 && len(u.GetLinks()) > 0 {
+		if l.GetPolicy() == "" || len(u.GetLinks()) > 0 && (len(l.GetFeatures()) == 0) != l.GetNoApprentice() {
 			return fmt.Errorf("leap %s → %s has policy %q and %d features", l.GetU(), l.GetV(), l.GetPolicy(), len(l.GetFeatures()))
 		}
 	}

@@ -81,6 +81,13 @@ func (b *bench) crawled(crawl string) (sizing.Crawl, []string, error) {
 		Pages: float64(st.GetPages()), Requests: float64(st.GetDispatched()), Links: float64(st.GetLinks()), Leaps: float64(st.GetLeaps()),
 		URLs: float64(st.GetDispatched() + st.GetQueued()),
 	}
+	ctl, err := b.Books.Control(crawl)
+	if err != nil {
+		return c, nil, err
+	}
+	if schemas.Learns(ctl) {
+		c.Featured = c.Leaps
+	}
 	urls, err := b.fetched(crawl, func(r stream.Record) error {
 		page := new(schemas.PageFetched)
 		err := proto.Unmarshal(r.Value, page)

@@ -19,6 +19,7 @@ type SizeCommand struct {
 	Links       float64 `help:"Links of a page." default:"40"`
 	Leaps       float64 `help:"Links of a page whose target is requested, too." default:"15"`
 	URLs        float64 `name:"urls" help:"URLs that become known for a page delivered." default:"4"`
+	Apprentice  bool    `help:"Plan for a ranker with an apprentice, such as mixture, or a shadow that is one."`
 	Delay       float64 `help:"Pause between two requests to a host, seconds." default:"1"`
 	Cores       float64 `help:"Processors of a machine." default:"8"`
 	Busy        float64 `help:"Share of the processors' time to plan for." default:"0.6"`
@@ -50,6 +51,9 @@ func (c *SizeCommand) Run(s *cli.Session) error {
 			Pages: c.Pages, Requests: c.Pages * c.Requests, Bytes: c.Pages * c.PageBytes, Links: c.Pages * c.Links, Leaps: c.Pages * c.Leaps, URLs: c.Pages * c.URLs,
 		},
 		Hosts: c.Hosts, Delay: c.Delay, Cores: c.Cores, Busy: c.Busy, Replication: c.Replication,
+	}
+	if c.Apprentice {
+		m.Featured = m.Leaps
 	}
 	plan := sizing.Size(m)
 	return s.Print(plan, func(w io.Writer) { printPlan(w, m, plan) })

@@ -87,7 +87,6 @@ func (c *RetrainCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
 	ctl, err := b.Control(c.Crawl)
 	if err != nil {
 		return err
@@ -112,7 +111,7 @@ func (c *RetrainCommand) Run(s *cli.Session) error {
 	if c.From == "archive" {
 		h = cli.NewArchiveHistory(store)
 	}
-	if err := c.replay(s, b, h, trainer, &settings); err != nil {
+	if err := c.replay(s, b, h, trainer); err != nil {
 		return err
 	}
 	learnt, err := trainer.Model()
@@ -151,7 +150,7 @@ func (c *RetrainCommand) settings(b *cli.Topics, ctl *schemas.CrawlControl) (ret
 	if err := operate.Pinnable(b, ctl); err != nil {
 		return s, err
 	}
-	if s.FromPages() {
+	if s.Wider() {
 		return s, cli.Usagef("--use: links of crawl %q have features up to d_max %d, %v%s and no others; publish the model and begin a new crawl with it (learning.prior)",
 			c.Crawl, recorded.DMax, recorded.Families, map[schemas.TopicFeatures]string{
 				schemas.TopicFeatures_TOPIC_FEATURES_NONE: ", without topics", schemas.TopicFeatures_TOPIC_FEATURES_ALL: ", all topics",
@@ -217,7 +216,7 @@ func (c *RetrainCommand) prior(ctx context.Context, b *cli.Topics, store registr
 }
 
 // replay passes the crawl's leaps to the trainer and, if it needs them, pages.
-func (c *RetrainCommand) replay(s *cli.Session, b *cli.Topics, h cli.History, trainer *retrain.Trainer, settings *retrain.Settings) error {
+func (c *RetrainCommand) replay(s *cli.Session, b *cli.Topics, h cli.History, trainer *retrain.Trainer) error {
 	begin, end, err := c.leaps(s, b, h)
 	if err != nil {
 		return err
@@ -251,7 +250,7 @@ func (c *RetrainCommand) replay(s *cli.Session, b *cli.Topics, h cli.History, tr
 	if pages, _, _ := trainer.Boundary(); c.Through > 0 && pages != c.Through {
 		return c.notReached(s, b, h, begin.Partition, pages)
 	}
-	if !settings.FromPages() {
+	if !trainer.FromPages() {
 		return nil
 	}
 	endTask()
@@ -262,7 +261,7 @@ func (c *RetrainCommand) replay(s *cli.Session, b *cli.Topics, h cli.History, tr
 		return fmt.Errorf("retrain %s from the %s: %d pages that leaps begin at are not there, for instance %s: %s",
 			c.Crawl, h.Name(), len(missing), missing[0], map[string]string{
 				"topic":   "page.judged retains less than leap.settled; read them from the archive (--from archive)",
-				"archive": "archive-parquet did not run then; a d_max up to the crawl's and its own topic features need no pages",
+				"archive": "archive-parquet did not run then; where an apprentice ranked, a d_max up to the crawl's and its own topic features need no pages",
 			}[h.Name()])
 	}
 	return nil

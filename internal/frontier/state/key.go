@@ -86,6 +86,7 @@ const (
 	KindRenewal  = 'j' // → number of delivered pages that are targets of a guide built from the crawl
 	KindOutage   = 'y' // → outage, and the host that failed last
 	KindExcluder = 'X' // → digest of the crawl's excludes, and which entries were checked by them
+	KindTeaching = 'J' // → whether no apprentice ranks, and since how many pages that is so (ledger.go)
 	KindSample   = 'o' // clock u64 → a record that rankers learned from (schemas.LinkFound)
 	KindLearned  = 'O' // → clock u64 of a sample, and a linkvalue.Ranker that has observed it and those before
 )

@@ -224,7 +224,7 @@ func (c *crawling) untaught() bool { return c.run.Untaught && !c.run.Keep && !sc
 func (c *crawling) features() frontier.Features {
 	switch {
 	case c.untaught():
-		return frontier.NoFeatures
+		return frontier.FeaturesWhereLearned
 	case c.run.Keep:
 		return frontier.FeaturesOfAll
 	}

@@ -8,17 +8,18 @@ type Crawl struct {
 	Pages    float64 `json:"pages"`
 	Requests float64 `json:"requests"`
 	Bytes    float64 `json:"bytes"`
-	// Links found, Leaps settled, that is links whose target has a verdict, URLs known.
-	Links float64 `json:"links"`
-	Leaps float64 `json:"leaps"`
-	URLs  float64 `json:"urls"`
+	// Links found, Leaps settled, that is links whose target has a verdict, Featured of which have features, URLs known.
+	Links    float64 `json:"links"`
+	Leaps    float64 `json:"leaps"`
+	Featured float64 `json:"featured"`
+	URLs     float64 `json:"urls"`
 }
 
-// cost is what one request, page, byte of a page and so on cost; a linear function of a crawl.
-type cost struct{ request, page, byte, link, leap, url float64 }
+// cost is what one request, page, byte of a page and so on cost; a linear function of a crawl. Featured leaps cost more by featured.
+type cost struct{ request, page, byte, link, leap, featured, url float64 }
 
 func (k cost) of(c Crawl) float64 {
-	return k.request*c.Requests + k.page*c.Pages + k.byte*c.Bytes + k.link*c.Links + k.leap*c.Leaps + k.url*c.URLs
+	return k.request*c.Requests + k.page*c.Pages + k.byte*c.Bytes + k.link*c.Links + k.leap*c.Leaps + k.featured*c.Featured + k.url*c.URLs
 }
 
 // Stored returns the bytes that a crawl adds to topics ("topic NAME"), the bucket ("s3 FOLDER"), the tables ("clickhouse") and the state of

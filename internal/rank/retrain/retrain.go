@@ -22,18 +22,18 @@ type Settings struct {
 	Recut bool
 }
 
-// FromPages reports whether features must be read from the pages: the leaps lack some.
-func (s *Settings) FromPages() bool {
-	return !s.Features.Within(s.Recorded)
-}
+// Wider reports whether the features are more than leaps have.
+func (s *Settings) Wider() bool { return !s.Features.Within(s.Recorded) }
 
-// Trainer is one training: leaps first (Leap, End), then, if Settings.FromPages, pages (Page).
+// Trainer is one training: leaps first (Leap, End), then, if FromPages, pages (Page).
 type Trainer struct {
 	settings Settings
 	learner  apprentice.Learner
+	// fromPages: features are read from the pages.
+	fromPages bool
 
 	seen     map[schemas.ID]struct{}
-	pending  []*schemas.LeapSettled // since the last boundary
+	pending  []*schemas.LeapSettled // since the last boundary, and before the first one those without features (no_apprentice)
 	last     int64                  // offset of the last leap
 	pages    uint64                 // of the leaps, at most
 	boundary uint64                 // the last one seen, pages
@@ -88,7 +88,7 @@ func New(prior apprentice.Learner, s Settings) (*Trainer, error) {
 			return nil, err
 		}
 	}
-	return &Trainer{settings: s, learner: prior, seen: make(map[schemas.ID]struct{}), wanted: make(map[string][]*sample)}, nil
+	return &Trainer{settings: s, learner: prior, fromPages: s.Wider(), seen: make(map[schemas.ID]struct{}), wanted: make(map[string][]*sample)}, nil
 }
 
 // Leap adds the record of leap.settled at an offset; records of other crawls are ignored. done reports whether the model is
@@ -98,7 +98,7 @@ func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err err
 		return false, nil
 	}
 	sample, err := apprentice.Trains(l)
-	if err != nil || !sample {
+	if err != nil || !sample || l.GetNoApprentice() && t.learnt > 0 {
 		return false, err
 	}
 	if !l.GetBoundary() {
@@ -114,17 +114,26 @@ func (t *Trainer) Leap(offset int64, l *schemas.LeapSettled) (done bool, err err
 	if l.GetPages() <= t.boundary || through > 0 && l.GetPages() > through {
 		return false, nil
 	}
+	t.pending = slices.DeleteFunc(t.pending, (*schemas.LeapSettled).GetNoApprentice)
 	if err := t.learnPending(l.GetPages(), offset); err != nil {
 		return false, err
 	}
 	return l.GetPages() == through, nil
 }
 
+// FromPages reports whether features must be read from the pages: the leaps lack some.
+func (t *Trainer) FromPages() bool { return t.fromPages }
+
 // End is called after the last leap. Of a crawl without boundaries, because no ranker of it learns or because it has not reached its first
 // model, all leaps are learned.
 func (t *Trainer) End() error {
 	if t.learnt > 0 || t.settings.Through > 0 || len(t.pending) == 0 {
 		return nil
+	}
+	if slices.ContainsFunc(t.pending, (*schemas.LeapSettled).GetNoApprentice) {
+		if t.fromPages = true; t.settings.Features.Families.Cocitation() {
+			return errors.New("features of co-citation are in leaps alone, and those of a crawl that no apprentice ranked, as a policy or a shadow, have none; choose families by --features")
+		}
 	}
 	return t.learnPending(t.pages, t.last)
 }
@@ -149,7 +158,7 @@ func (t *Trainer) learnPending(pages uint64, offset int64) error {
 }
 
 func (t *Trainer) learn(l *schemas.LeapSettled) error {
-	if !t.settings.FromPages() {
+	if !t.fromPages {
 		return t.learner.Add(t.less(l.GetFeatures()), l.GetTargetRaw())
 	}
 	later := &sample{u: l.GetU(), v: l.GetV(), relevance: l.GetTargetRaw()}

@@ -114,7 +114,7 @@ func plain(t testing.TB, by apprentice.Settings, leaps []*schemas.LeapSettled) (
 	counts, seen := apprentice.New(by), make(map[string]bool)
 	for _, l := range leaps {
 		switch {
-		case l.Crawl != "c" || l.Id == nil || seen[string(l.Id)]:
+		case l.Crawl != "c" || l.Id == nil || l.NoApprentice || seen[string(l.Id)]:
 		case l.Boundary:
 			if len(pages) > 0 && l.Pages <= pages[len(pages)-1] {
 				continue
@@ -152,7 +152,7 @@ func (w *world) train(t testing.TB, by apprentice.Settings, leaps []*schemas.Lea
 	if err := tr.End(); err != nil {
 		return nil, err
 	}
-	if s.FromPages() {
+	if tr.FromPages() {
 		order := w.random.Perm(len(w.pages))
 		for _, i := range append(order, order[0]) {
 			if err := tr.Page(w.pages[i], w.topics[w.pages[i].Url]); err != nil {
@@ -224,6 +224,50 @@ func TestNoSettingsGiveTheModelsOfLiveTraining(t *testing.T) {
 		got, err = w.train(t, by, leaps, Settings{Recorded: five, Features: five})
 		if err != nil || !bytes.Equal(got, models[len(models)-1]) {
 			rt.Fatalf("a copy of a boundary is taken for one (%v)", err)
+		}
+	})
+}
+
+// TestLeapsWithoutAnApprentice: an apprentice that began to rank in the midst of a crawl has not learned the leaps before, and that of
+// a crawl in which none ranked is one that had had their features.
+func TestLeapsWithoutAnApprentice(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := linkfeature.Settings{DMax: rapid.IntRange(0, 9).Draw(rt, "d_max"), Families: genFamilies.Draw(rt, "families")}
+		w := newWorld(rapid.Uint64().Draw(rt, "seed"))
+		by := genLearner.Draw(rt, "learner")
+		by.Families = s.Families
+		had := w.leaps(t, s)
+		var leaps []*schemas.LeapSettled
+		isBoundary := func(l *schemas.LeapSettled) bool { return l.Boundary && l.Crawl == "c" }
+		first := slices.IndexFunc(had, isBoundary)
+		until, without := rapid.IntRange(0, first).Draw(rt, "until"), make(map[string]bool)
+		for i, l := range had {
+			without[string(l.Id)] = without[string(l.Id)] || i < until // copies, too
+			if l = proto.CloneOf(l); without[string(l.Id)] {
+				l.Features, l.NoApprentice = nil, true
+			}
+			leaps = append(leaps, l)
+		}
+		models, _ := plain(t, by, leaps)
+		got, err := w.train(t, by, leaps, Settings{Recorded: s, Features: s})
+		if err != nil || !bytes.Equal(got, models[len(models)-1]) {
+			rt.Fatalf("with boundaries: another model (%v)", err)
+		}
+		leaps = leaps[:first]
+		got, err = w.train(t, by, leaps, Settings{Recorded: s, Features: s})
+		whole, _ := plain(t, by, had[:first+1])
+		some := slices.ContainsFunc(leaps, func(l *schemas.LeapSettled) bool { return l.Trains && l.NoApprentice && l.Crawl == "c" && l.Id != nil })
+		switch {
+		case some && s.Families.Cocitation():
+			if err == nil || !strings.Contains(err.Error(), "--features") {
+				rt.Fatalf("co-citation that is not known: %v", err)
+			}
+		case err != nil:
+			if slices.ContainsFunc(leaps, func(l *schemas.LeapSettled) bool { return l.Trains && l.Crawl == "c" && l.Id != nil }) {
+				rt.Fatal(err)
+			}
+		case !bytes.Equal(got, whole[0]):
+			rt.Fatal("without boundaries: another model")
 		}
 	})
 }
