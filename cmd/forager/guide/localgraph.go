@@ -90,7 +90,7 @@ type surroundings struct {
 	unknown []string
 }
 
-// open reads the web and finds the targets on it. The web must be closed.
+// open reads the web, which is closed after the command, and finds the targets on it.
 func (f *graphFlags) open(s *cli.Session) (*surroundings, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -119,6 +119,7 @@ func (f *graphFlags) open(s *cli.Session) (*surroundings, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Ends = append(s.Ends, func() { _ = web.Close() })
 	if f.Edges != "" {
 		web.Use(guidetraining.EdgeFile{Path: f.Edges, Vertices: f.Vertices, Broken: f.Broken})
 	}
@@ -126,11 +127,7 @@ func (f *graphFlags) open(s *cli.Session) (*surroundings, error) {
 	if around.targets, around.unknown, err = web.Targets(s, urls); err == nil && len(around.targets) == 0 {
 		err = fmt.Errorf("none of the %d targets is a page of %s, such as %s", len(around.unknown), f.source(), around.unknown[0])
 	}
-	if err != nil {
-		_ = web.Close()
-		return nil, err
-	}
-	return around, nil
+	return around, err
 }
 
 // targetsOf returns the URLs of the named targets, canonical.
@@ -282,7 +279,6 @@ func (c *LocalgraphCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	defer around.web.Close()
 	g, err := localgraph.Build(around.targets, around.web.Parents(s), c.settings())
 	if err != nil {
 		return err

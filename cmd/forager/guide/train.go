@@ -117,7 +117,6 @@ func (c *guideTrain) train(s *cli.Session) (*Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer around.web.Close()
 	switch {
 	case around.web.Pages() == 0:
 		return nil, cli.Usagef("a guide learns from texts of pages: give --crawl or --warc with --edges")

@@ -100,23 +100,18 @@ func (r *Reader) U64() uint64 {
 }
 
 // U32 reads a varint of at most 32 bits.
-func (r *Reader) U32() uint32 {
-	n := r.U64()
-	if n > math.MaxUint32 {
-		r.Fail(ErrNumber)
-		return 0
-	}
-	return uint32(n)
-}
+func (r *Reader) U32() uint32 { return uint32(r.upTo(math.MaxUint32)) }
 
 // I64 reads a varint of at most 63 bits.
-func (r *Reader) I64() int64 {
+func (r *Reader) I64() int64 { return int64(r.upTo(math.MaxInt64)) }
+
+func (r *Reader) upTo(most uint64) uint64 {
 	n := r.U64()
-	if n > math.MaxInt64 {
+	if n > most {
 		r.Fail(ErrNumber)
 		return 0
 	}
-	return int64(n)
+	return n
 }
 
 // Float reads a number of eight bytes, which is not NaN.

@@ -173,7 +173,7 @@ func (t *Trainer) learn(l *schemas.LeapSettled) error {
 	return nil
 }
 
-// learnLessons learns leaps whose features have come since, in their order.
+// learnSamples learns leaps whose features have come since, in their order.
 func (t *Trainer) learnSamples() error {
 	for i, l := range t.samples {
 		if i == t.first && !t.settings.Recut {
