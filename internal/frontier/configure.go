@@ -83,6 +83,7 @@ func (s *Shard) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options)
 	s.pages.Lists, s.pages.Cocites, s.queues.AllLead = s.places.Expands, limits.families.Cocitation(), mixture != nil
 	s.hosts.Limits, s.waits.RetryDelay = queue.Limits{Window: limits.hostWindow, Cap: limits.hostCap, Patience: limits.hostPatience}, o.RetryDelay
 	s.prefetch.Forward, s.rescorer.Sync = limits.forward, limits.sync
+	s.prefetch.Features = o.Features != FeaturesWhereLearned || s.places.AsksModel
 	s.places.DMax, s.places.Families, s.places.Foreign = limits.dMax, limits.families, len(o.Rankers)+len(s.learners.byPolicy) > 0
 	s.SetMemory(o.Memory)
 	s.state.Counters.Stopped = ctl.GetState() == schemas.CrawlState_CRAWL_STATE_STOPPED

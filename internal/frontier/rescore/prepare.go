@@ -78,11 +78,11 @@ type prefetching struct {
 	made  []prefetched
 	next  atomic.Int64
 	model *apprentice.Model
-	// scores: links are scored by the model.
-	scores, forward bool
-	dMax            int
-	families        linkfeature.Families
-	hosts           uint32
+	// scores: links are scored by the model. features: those of leaps are made, visited: of leaps into visited pages, too.
+	scores, features, visited bool
+	dMax                      int
+	families                  linkfeature.Families
+	hosts                     uint32
 }
 
 // Prefetcher prepares verdicts.
@@ -95,7 +95,9 @@ type Prefetcher struct {
 	// flying returns the entry of a request in flight.
 	flying func(id schemas.ID) (ordinal uint64, ok bool)
 	// Forward: leaps into visited pages are not settled, so that their features are not prepared.
-	Forward   bool
+	Forward bool
+	// Features: those of leaps are wanted.
+	Features  bool
 	prepared  map[*schemas.LinkFound]*prefetched
 	preparing *prefetching
 	// settling is that of the verdict being applied; nil if none is complete.
@@ -112,7 +114,7 @@ func NewPrefetcher(workers *Workers, flying func(id schemas.ID) (ordinal uint64,
 // Prepare is Shard.Prepare.
 func (pf *Prefetcher) Prepare(recs []*schemas.LinkFound) error {
 	work := &prefetching{
-		made: make([]prefetched, len(recs)), model: pf.places.ScoredAheadBy(), forward: pf.Forward,
+		made: make([]prefetched, len(recs)), model: pf.places.ScoredAheadBy(), features: pf.Features, visited: pf.Features && !pf.Forward,
 		dMax: pf.places.DMax, families: pf.places.Families, hosts: pf.state.Counters.Hosts,
 	}
 	work.scores = work.model != nil && pf.places.Learns && (pf.places.Scored == nil || slices.Max(pf.places.Scored) > 0)
@@ -357,6 +359,9 @@ func (a *Worker) prepare(w *prefetching, m *prefetched) error {
 	if len(m.found) > 0 && m.rec.GetOutcome() != schemas.Outcome_OUTCOME_SEEDS {
 		a.prepareLinks(w, m)
 	}
+	if !w.features {
+		return nil
+	}
 	return a.prepareLeaps(m)
 }
 
@@ -394,7 +399,7 @@ func (a *Worker) prepareLinks(w *prefetching, m *prefetched) {
 		f := &m.found[i]
 		switch {
 		case f.final:
-			if !w.forward {
+			if w.visited {
 				m.made.Links[i] = m.table.FeaturesOf(l, w.dMax, w.families)
 			}
 		case w.scores:

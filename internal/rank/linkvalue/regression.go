@@ -49,7 +49,8 @@ const littleReward = .02
 // ofLink returns the features of a URL by one link.
 func (e *edge) ofLink() [pooled]float64 {
 	s := e.from
-	return [pooled]float64{s.yield(), s.near(e.index), s.rank, s.topicRank, e.anchor, s.relevance}
+	yield := s.yield()
+	return [pooled]float64{yield, s.near(e.index, yield), s.rank, s.topicRank, e.anchor, s.relevance}
 }
 
 // features returns those of a URL, all but the constant 0 for one without links.
@@ -70,7 +71,7 @@ func (r *Ranker) features(t *target) (x vector) {
 		x[meanYield] += of[bestYield] / n
 		x[agreement] += logit(of[bestYield]) - base
 		x[meanRank] += of[rank] / n
-		x[meanOdds] += logit(of[relevance]) / 4 / n
+		x[meanOdds] += t.edges[i].from.relevanceOdds / 4 / n
 		least = min(least, float64(len(t.edges[i].from.outcomes)))
 	}
 	x[agreement] = squash(x[agreement] / 4 / math.Sqrt(n))

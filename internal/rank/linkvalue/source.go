@@ -12,6 +12,7 @@ import (
 // source is a page that was fetched, while some of its links wait.
 type source struct {
 	relevance        float64 // calibrated R
+	relevanceOdds    float64 // logit of it
 	odds, topicOdds  float64
 	rank, topicRank  float64 // of these among the pages fetched, in (0,1)
 	inherited, prior float64
@@ -30,7 +31,7 @@ type outcome struct {
 
 func newSource(rec *schemas.LinkFound) *source {
 	j := rec.GetJudgement()
-	s := &source{relevance: j.GetCalibrated(), behind: new(behind), url: HashOf(rec.GetUrl())}
+	s := &source{relevance: j.GetCalibrated(), relevanceOdds: logit(j.GetCalibrated()), behind: new(behind), url: HashOf(rec.GetUrl())}
 	s.odds, s.topicOdds = schemas.LogOddsOf(j)
 	return s
 }
@@ -70,10 +71,10 @@ var nearness = func() (by [reach + 1]float64) {
 	return by
 }()
 
-// near is the mean R expected of a link by the links near it; the yield counts as two of them.
-func (s *source) near(index int) float64 {
+// near is the mean R expected of a link by the links near it; the source's yield counts as two of them.
+func (s *source) near(index int, yield float64) float64 {
 	const before = 2
-	weight, sum := float64(before), before*s.yield()
+	weight, sum := float64(before), before*yield
 	at, _ := slices.BinarySearchFunc(s.outcomes, index-reach, func(o outcome, i int) int { return o.Index - i })
 	for _, o := range s.outcomes[at:] {
 		if o.Index > index+reach {
