@@ -61,29 +61,20 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
-	const namespace, subsystem = "forager", "critic_score"
 	made := promauto.With(reg)
+	options := func(name, help string) prometheus.CounterOpts {
+		return prometheus.CounterOpts{Namespace: "forager", Subsystem: "critic_score", Name: name, Help: help}
+	}
+	byReason := func(name, help string) *prometheus.CounterVec {
+		return made.NewCounterVec(options(name, help), []string{"reason"})
+	}
 	return &metrics{
-		degraded: made.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "degraded_pages_total",
-			Help: "Pages that an HTTP predicate did not judge: its fallback did, or they failed.",
-		}, []string{"reason"}),
-		shadowless: made.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "shadow_failures_total",
-			Help: "Judgements that a shadow critic could not give.",
-		}),
-		unguided: made.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "guide_failures_total",
-			Help: "Pages whose links a guide did not score, or not with finite numbers: they are fetched last.",
-		}, []string{"reason"}),
-		unanswered: made.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "backlink_failures_total",
-			Help: "Pages whose parents a source of backlinks did not say.",
-		}, []string{"reason"}),
-		dropped: made.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: subsystem, Name: "backlinks_dropped_total",
-			Help: "What sources of backlinks said that is no parent: no URL, the page itself, a page twice, one too many.",
-		}),
+		degraded:   byReason("degraded_pages_total", "Pages that an HTTP predicate did not judge: its fallback did, or they failed."),
+		shadowless: made.NewCounter(options("shadow_failures_total", "Judgements that a shadow critic could not give.")),
+		unguided:   byReason("guide_failures_total", "Pages whose links a guide did not score, or not with finite numbers: they are fetched last."),
+		unanswered: byReason("backlink_failures_total", "Pages whose parents a source of backlinks did not name."),
+		dropped: made.NewCounter(options("backlinks_dropped_total",
+			"URLs from sources of backlinks that are no parents: no URL, the page itself, a page twice, one too many.")),
 	}
 }
 

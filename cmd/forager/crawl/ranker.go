@@ -49,6 +49,8 @@ type Switched struct {
 	Ranker  string   `json:"ranker"`
 	Before  string   `json:"before"`
 	Shadows []string `json:"shadows"`
+	// Untrained: an apprentice ranks, and none did so far.
+	Untrained bool `json:"untrained"`
 }
 
 func (c *Ranker) Run(s *cli.Session) error {
@@ -74,6 +76,9 @@ func (x *Switched) Print(w io.Writer) {
 	if len(x.Shadows) > 0 {
 		fmt.Fprintf(w, "for comparison only: %s\n", strings.Join(x.Shadows, ", "))
 	}
+	if x.Untrained {
+		fmt.Fprintf(w, "its apprentice learns from now on; a model of what was crawled so far:  forager retrain %s --use\n", x.Crawl)
+	}
 }
 
 // SwitchRanker changes the policies of a crawl that has not finished; change may name guides, and its error is a usage error.
@@ -91,5 +96,8 @@ func SwitchRanker(s *cli.Session, crawl string, change func(*schemas.CrawlContro
 	if err != nil {
 		return nil, err
 	}
-	return &Switched{Crawl: crawl, Ranker: crawlfile.NameOf(next), Before: crawlfile.NameOf(before), Shadows: operate.PolicyNames(next.GetRankerShadows())}, nil
+	return &Switched{
+		Crawl: crawl, Ranker: crawlfile.NameOf(next), Before: crawlfile.NameOf(before), Shadows: operate.PolicyNames(next.GetRankerShadows()),
+		Untrained: schemas.Learns(next) && !schemas.Learns(before) && b.Apprentice(crawl) == nil,
+	}, nil
 }

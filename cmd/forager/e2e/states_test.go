@@ -92,7 +92,7 @@ func (c *callsOff) Write(b []byte) (int, error) {
 
 // testSwitch switches a paused crawl to the mixture.
 func (r *rig) testSwitch(t *testing.T, crawl string) {
-	if out := r.mustRun("crawl", "ranker", crawl, "mixture"); !strings.Contains(out, "is ranked by mixture, was by soft-focus") {
+	if out := r.mustRun("crawl", "ranker", crawl, "mixture"); !strings.Contains(out, "is ranked by mixture, was by soft-focus\nits apprentice learns from now on") {
 		t.Errorf("crawl ranker: %q", out)
 	}
 	if out := r.mustRun("crawl", "list"); !strings.Contains(out, "mixture") {

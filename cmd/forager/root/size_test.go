@@ -19,8 +19,8 @@ func TestSizingPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?ms)^    \\$ forager (size [^\n]*)\n(.*?)\n\n").FindAllStringSubmatch(string(page), -1)
-	if len(blocks) != 3 {
-		t.Fatalf("%d calls of the command, want those of 10⁶, 10⁸ and 10⁹ pages", len(blocks))
+	if len(blocks) != 4 {
+		t.Fatalf("%d calls of the command, want those of 10⁶, 10⁸ and 10⁹ pages, and of 10⁹ by an apprentice", len(blocks))
 	}
 	for _, b := range blocks {
 		var out, errs bytes.Buffer
