@@ -322,7 +322,7 @@ func (b *bench) run(crawl benchCrawl, ranker, critic string) (*Run, error) {
 		run.Stored[name] -= bytes
 	}
 	var requested []string
-	if run.Crawled, requested, err = b.crawled(c.GetCrawl()); err != nil {
+	if run.Crawled, requested, err = b.crawled(c); err != nil {
 		return nil, err
 	}
 	idle := proto.CloneOf(c)

@@ -50,11 +50,10 @@ func (b *bench) disk() map[string]int64 {
 // stored returns the bytes of topics, of the bucket's folders, of ClickHouse and of the state of stages, as sizing.Crawl.Stored names
 // them. The archive lacks what is not a minute old.
 func (b *bench) stored() (map[string]int64, error) {
-	db, err := analytics.Open(b.Config.ClickHouse)
+	db, err := b.S.OpenAnalytics(b.Config)
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
 	tables, err := analytics.Size(b.S, db)
 	if err != nil {
 		return nil, fmt.Errorf("size of ClickHouse's tables: %w", err)
@@ -75,20 +74,16 @@ func (b *bench) stored() (map[string]int64, error) {
 }
 
 // crawled returns what a crawl has read and found, and the URLs of its requests that got a response.
-func (b *bench) crawled(crawl string) (sizing.Crawl, []string, error) {
-	st := b.Books.Status(crawl)
+func (b *bench) crawled(ctl *schemas.CrawlControl) (sizing.Crawl, []string, error) {
+	st := b.Books.Status(ctl.GetCrawl())
 	c := sizing.Crawl{
 		Pages: float64(st.GetPages()), Requests: float64(st.GetDispatched()), Links: float64(st.GetLinks()), Leaps: float64(st.GetLeaps()),
 		URLs: float64(st.GetDispatched() + st.GetQueued()),
 	}
-	ctl, err := b.Books.Control(crawl)
-	if err != nil {
-		return c, nil, err
-	}
 	if schemas.Learns(ctl) {
 		c.Featured = c.Leaps
 	}
-	urls, err := b.fetched(crawl, func(r stream.Record) error {
+	urls, err := b.fetched(ctl.GetCrawl(), func(r stream.Record) error {
 		page := new(schemas.PageFetched)
 		err := proto.Unmarshal(r.Value, page)
 		c.Bytes += float64(page.GetSize())
