@@ -156,11 +156,11 @@ func (ap *applier) complete(id schemas.ID, f *flight, rec *schemas.LinkFound, no
 	}
 	// What depends on the control record under which the request was chosen is in the request.
 	var request schemas.FetchRequest
-	if err := proto.Unmarshal(rec.GetRequest(), &request); err != nil {
-		return nil, fmt.Errorf("the request in it: %w", err)
-	}
-	if err := ap.ledger.ranked(request.GetModels()); err != nil {
-		return nil, err
+	broken := proto.Unmarshal(rec.GetRequest(), &request)
+	if broken == nil {
+		if err := ap.ledger.noteApprentice(request.GetModels()); err != nil {
+			return nil, err
+		}
 	}
 	var settled []*schemas.LeapSettled
 	switch {
@@ -174,6 +174,9 @@ func (ap *applier) complete(id schemas.ID, f *flight, rec *schemas.LinkFound, no
 	}
 	if err != nil || len(settled) == 0 && !consequence.Page {
 		return nil, err
+	}
+	if broken != nil {
+		return nil, fmt.Errorf("the request in it: %w", broken)
 	}
 	copyShadows(&request, rec, settled)
 	if consequence.Page {

@@ -862,3 +862,14 @@ func TestPriorityOfHosts(t *testing.T) {
 	s.want(s.dispatch(9), onA("5"), onB("2"))
 	tier(onB("2"), 8)
 }
+
+// TestVerdictOnARequestThatCannotBeRead: a stage could not read the request, and its verdict, which settles no leap, has the bytes as they came.
+func TestVerdictOnARequestThatCannotBeRead(t *testing.T) {
+	s := newScript(t, nil)
+	s.seed(onA("a"), onA("b"))
+	s.want(s.dispatch(1), onA("a"))
+	rec := s.answer(onA("a"), schemas.Outcome_OUTCOME_FAILED_PARSE_DOM)
+	rec.Request = []byte{0xff}
+	s.apply(rec)
+	s.want(s.dispatch(1), onA("b"))
+}

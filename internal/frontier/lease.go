@@ -49,7 +49,7 @@ func (ap *applier) applyNote(rec schemas.PeerNote) ([]*schemas.LeapSettled, erro
 		if err := ap.state.Store.Set(ap.state.Keys.U32(state.KindPeer, rec.GetFrom()), ap.state.Buffer); err != nil {
 			return nil, err
 		}
-		if err := ap.ledger.ranked(report.GetModels()); err != nil {
+		if err := ap.ledger.noteApprentice(report.GetModels()); err != nil {
 			return nil, err
 		}
 		return ap.ledger.boundaries(report.GetModels()), nil

@@ -41,9 +41,9 @@ func (ld *ledger) load() error {
 	return nil
 }
 
-// ranked notes whether an apprentice ranked, by the schedule of models in a request or report. A verdict of a stage that could not read the
-// request has none.
-func (ld *ledger) ranked(by *schemas.ModelSchedule) error {
+// noteApprentice notes whether an apprentice ranked, by the schedule of models in a request or report. A verdict of a stage that could not
+// read the request has none.
+func (ld *ledger) noteApprentice(by *schemas.ModelSchedule) error {
 	none := by.GetFirst() == 0
 	if by == nil || none == ld.noApprentice {
 		return nil
@@ -176,10 +176,10 @@ func (ld *ledger) teaching(u *state.Page, l *state.Link, v *state.Entry) ([]*sch
 	return linkfeature.Merge(features, cited), err
 }
 
-// boundaries returns the record that makes a new model due, if the pages that the crawl has delivered have reached a boundary of
-// a schedule. Where the first apprentice begins to rank in the midst of a crawl it has had no leap before
-// (LeapSettled.no_apprentice), and its first model is due as many pages later as in a new crawl. With several shards boundaries come from shard 0, which counts the pages
-// that the others have reported. If several are passed at once, the last one counts.
+// boundaries returns the record that makes a new model due, if the pages that the crawl has delivered have reached a boundary of a
+// schedule; if several, the last one counts. Where the first apprentice begins to rank in the midst of a crawl it has had no leap before
+// (LeapSettled.no_apprentice), and its first model is due as many pages later as in a new crawl. With several shards boundaries come
+// from shard 0, which counts the pages that the others have reported.
 func (ld *ledger) boundaries(by *schemas.ModelSchedule) []*schemas.LeapSettled {
 	if by == nil {
 		by = ld.cfg.models

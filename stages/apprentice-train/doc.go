@@ -4,8 +4,8 @@
 //
 // Purpose: the apprentice's models (package apprentice), trained on settled leaps.
 //
-// In: leap.settled, but for leaps that were settled while no apprentice ranked (no_apprentice). Followed, first to its end: crawl.control (a crawl's prior). Out: model.published, one record at each boundary,
-// after its object.
+// In: leap.settled, of which it leaves out leaps that were settled while no apprentice ranked (no_apprentice). Followed, first to its
+// end: crawl.control (a crawl's prior). Out: model.published, one record at each boundary, after its object.
 //
 // Uses: the object store, models/apprentice/CRAWL/PAGES-DIGEST12. The name contains the digest of the bytes, so an object is never
 // overwritten; one that exists is compared.
