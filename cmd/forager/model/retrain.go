@@ -57,9 +57,10 @@ its ranker is no apprentice or as it has just begun, gets one of all its leaps. 
   forager retrain chemistry --from archive --d-max 3 --use
   forager retrain chemistry --from archive --d-max 10 --publish
 
-A larger d_max, and topic features that the crawl did not have, are read off the pages again
-(page.judged). Links of the running crawl do not have them, so such a model cannot be used there: a
-new crawl can begin with it (learning.prior and learning.d_max in its crawl file).
+Features of a crawl that no apprentice ranked are read off its pages (page.judged). So are a larger
+d_max and topic features that the crawl did not have; links of the running crawl do not have those,
+so such a model cannot be used there: a new crawl can begin with it (learning.prior and
+learning.d_max in its crawl file).
 
 The model in use stays, whatever the crawl learns meanwhile, until another one is used; learning
 goes on. An interrupted retrain leaves nothing behind but, at most, an object that the
