@@ -217,13 +217,10 @@ func (c *crawling) configure(ctl *schemas.CrawlControl) error {
 	return c.shard.Configure(ctl, c.scope, frontier.Options{Epoch: 1, Rankers: c.run.Rankers, Learners: c.run.Learners, Features: c.features()})
 }
 
-// untaught reports whether leaps train nothing.
-func (c *crawling) untaught() bool { return c.run.Untaught && !c.run.Keep && !schemas.Learns(c.ctl) }
-
 // features returns which leaps need features.
 func (c *crawling) features() frontier.Features {
 	switch {
-	case c.untaught():
+	case c.run.Untaught && !c.run.Keep && !schemas.Learns(c.ctl):
 		return frontier.FeaturesWhereLearned
 	case c.run.Keep:
 		return frontier.FeaturesOfAll
@@ -328,7 +325,7 @@ func (c *crawling) settle(leap *schemas.LeapSettled) error {
 		return c.publish(fmt.Sprintf("experiment/%d", leap.GetPages()), leap.GetPages())
 	case leap.GetTrains():
 		c.crawl.Trained++
-		if c.untaught() {
+		if leap.GetNoApprentice() {
 			return nil
 		}
 		if err := c.learner.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {
