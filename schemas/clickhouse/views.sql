@@ -1,7 +1,8 @@
 -- What is to be read: each record once, the first one, ids in lower-case hex. They are made again
 -- whenever this file changed.
 
-CREATE OR REPLACE VIEW requests AS
+-- Requests with ids in a range, both ends in hex, by the sorting key; the view requests has all of them.
+CREATE OR REPLACE VIEW requests_between AS
 WITH marks AS
 (
     SELECT partition, owner, groupArray((bitNot(precedence), epoch)) AS seen
@@ -17,10 +18,14 @@ FROM
     -- Of two dispatches of one id that are both valid the first counts, of either owner.
     SELECT *, precedence AS p
     FROM requests_rows FINAL
+    WHERE id BETWEEN toFixedString(unhex({from:String}), 16) AND toFixedString(unhex({to:String}), 16)
 ) AS r
 LEFT JOIN marks ON marks.partition = r.partition AND marks.owner = r.owner
 WHERE NOT arrayExists(m -> m.1 < bitNot(r.precedence) AND m.2 > r.epoch, marks.seen)
 GROUP BY crawl, r.id;
+
+CREATE OR REPLACE VIEW requests AS
+SELECT * FROM requests_between(from = '00000000000000000000000000000000', to = 'ffffffffffffffffffffffffffffffff');
 
 CREATE OR REPLACE VIEW fetches AS
 SELECT * EXCEPT (precedence, recorded_at) REPLACE (lower(hex(fetches_rows.id)) AS id), bitNot(precedence) AS offset, recorded_at

@@ -15,7 +15,7 @@ import (
 
 var (
 	leapRows = flag.Int("leaps", 100_000, "leaps of BenchmarkSize, which takes a minute or more a million")
-	sizeDir  = flag.String("dir", "", "folder with the tables of an earlier BenchmarkSize, or for them")
+	sizeDir  = flag.String("dir", "", "folder for the tables; with those of an earlier BenchmarkSize, which is gone on with")
 )
 
 // synthetic makes the rows of requests n, by table; a request settles seven leaps.
@@ -39,6 +39,15 @@ const numbered = ` FROM
 		FROM numbers(%[1]d, %[2]d)
 	)`
 
+// loadedLeaps returns how many leaps an earlier run has left.
+func loadedLeaps(b *testing.B, db *analytics.DB) int {
+	r, err := db.Query(b.Context(), "SELECT toUInt64(count()) FROM leaps_rows", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return int(r.Rows[0][0].(uint64))
+}
+
 // BenchmarkSize measures the documented queries of breakdowns of a crawl of -leaps leaps, and the sums, in an embedded ClickHouse with the memory of a
 // deployment.
 func BenchmarkSize(b *testing.B) {
@@ -59,18 +68,21 @@ func BenchmarkSize(b *testing.B) {
 	if err := db.Migrate(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	of, err := db.Summed(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	for at, total := 0, *leapRows/7; at < total && len(of) == 0; at += 20_000 {
+	for at, total := loadedLeaps(b, db)/7, *leapRows/7; at < total; at += 20_000 {
 		for into, columns := range synthetic {
-			if err := db.Exec(b.Context(), "INSERT INTO "+into+", precedence, recorded_at) SELECT "+columns+", precedence, at"+fmt.Sprintf(numbered, at, min(20_000, total-at), max(total/20, 1)), nil); err != nil {
-				b.Fatal(err)
+			insert := "INSERT INTO " + into + ", precedence, recorded_at) SELECT " + columns + ", precedence, at" + fmt.Sprintf(numbered, at, min(20_000, total-at), max(total/20, 1))
+			for tries := 0; ; tries++ { // while the engine merges large parts it may lack memory, for which the stage waits, too
+				if err := db.Exec(b.Context(), insert, nil); err == nil {
+					break
+				} else if tries == 60 {
+					b.Fatal(err)
+				}
+				time.Sleep(time.Second)
 			}
 		}
 	}
-	if of, err = db.Summed(b.Context()); err != nil {
+	of, err := db.Summed(b.Context())
+	if err != nil {
 		b.Fatal(err)
 	}
 	b.Run("Sum", func(b *testing.B) {

@@ -153,6 +153,14 @@ func TestSumsCountNothingTwice(t *testing.T) {
 		}
 		last = now
 	}
+	for _, crawl := range last.crawls() { // as those of a crawl of so many rows, which are in several ranges of ids
+		if err := analytics.Sum(t.Context(), l.db, analytics.Summed{Crawl: crawl, Rows: 12_345_678}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(last.brute(crawl), sums(crawl)); diff != "" {
+			t.Fatalf("sums of %s, by ranges: %s", crawl, diff)
+		}
+	}
 	if _, err := l.db.DeleteCrawl(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}

@@ -31,19 +31,30 @@ func (d *DB) Summed(ctx context.Context) ([]Summed, error) {
 		GROUP BY crawl ORDER BY crawl`, nil)
 }
 
-// partialSums are columns of sums_rows and where they are from. One statement for all of them would need the memory of all at once.
-var partialSums = []struct{ columns, from string }{
-	{"requests, delivered, targets, relevance", `one.1, one.2, count(), countIf(outcome = 'delivered'), countIf(outcome = 'delivered' AND relevance >= 0.5),
-		sumIf(relevance, outcome = 'delivered')
-		FROM
-		(
-			SELECT v.outcome AS outcome, v.relevance AS relevance, v.recorded_at AS at, r.host AS host, r.depth AS depth, r.policy AS policy, r.model AS model
-			FROM requests AS r INNER JOIN verdicts AS v ON v.id = r.id
-			WHERE r.crawl = {crawl:String} AND v.crawl = {crawl:String}
-		)
-		ARRAY JOIN [('minute', toString(toStartOfMinute(at))), ('host', host), ('depth', toString(depth)), ('policy', policy), ('model', model), ('outcome', toString(outcome))] AS one
-		GROUP BY one`},
-	{"requests, delivered, targets, relevance", `'topic', topics[1], count(), count(), countIf(relevance >= 0.5), sum(relevance)
+// joinedRows is about the number of a crawl's rows for each range of ids whose requests and verdicts are joined at once, in memory.
+const joinedRows = 1_000_000
+
+const requestColumns = "requests, delivered, targets, relevance"
+
+// requestSums are these of requests with ids in a range.
+const requestSums = `one.1, one.2, count(), countIf(outcome = 'delivered'), countIf(outcome = 'delivered' AND relevance >= 0.5), sumIf(relevance, outcome = 'delivered')
+	FROM
+	(
+		SELECT v.outcome AS outcome, v.relevance AS relevance, v.recorded_at AS at, r.host AS host, r.depth AS depth, r.policy AS policy, r.model AS model
+		FROM requests_between(from = {from:String}, to = {to:String}) AS r INNER JOIN
+			(
+				SELECT lower(hex(t.id)) AS id, outcome, relevance, recorded_at FROM verdicts_rows AS t FINAL
+				WHERE crawl = {crawl:String} AND t.id BETWEEN toFixedString(unhex({from:String}), 16) AND toFixedString(unhex({to:String}), 16)
+					AND outcome NOT IN ('seeds', 'replay')
+			) AS v ON v.id = r.id
+		WHERE r.crawl = {crawl:String}
+	)
+	ARRAY JOIN [('minute', toString(toStartOfMinute(at))), ('host', host), ('depth', toString(depth)), ('policy', policy), ('model', model), ('outcome', toString(outcome))] AS one
+	GROUP BY one`
+
+// otherSums are columns of sums_rows and where they are from. One statement for all of them would need the memory of all at once.
+var otherSums = []struct{ columns, from string }{
+	{requestColumns, `'topic', topics[1], count(), count(), countIf(relevance >= 0.5), sum(relevance)
 		FROM judgements WHERE crawl = {crawl:String} AND outcome = 'delivered' AND notEmpty(topics)
 		GROUP BY topics[1]`},
 	{"bytes", `one.1, one.2, sum(size)
@@ -57,11 +68,6 @@ var partialSums = []struct{ columns, from string }{
 }
 
 const allSums = "requests, delivered, targets, relevance, bytes, leaps, leaps_delivered, leaps_relevance"
-
-// insertSums returns a statement that inserts sums.
-func insertSums(revision, columns, from string) string {
-	return "INSERT INTO sums_rows (crawl, revision, as_of, rows, breakdown, key, " + columns + ") SELECT {crawl:String}, {" + revision + ":UInt64}, fromUnixTimestamp64Milli({at:Int64}, 'UTC'), {rows:UInt64}, " + from
-}
 
 // Sum computes the sums of a crawl, or removes them if it has no rows. It may be ended at any time and run several times at once: readers
 // take the newest complete sums. Those before them are kept for queries that have begun.
@@ -82,14 +88,6 @@ func Sum(ctx context.Context, d *DB, of Summed) error {
 		"crawl": of.Crawl, "rows": of.Rows, "at": at.Now.UnixMilli(),
 		"partial": binary.BigEndian.Uint64(revision[:8]), "revision": binary.BigEndian.Uint64(revision[8:]),
 	}
-	var statements []string
-	for _, p := range partialSums {
-		statements = append(statements, insertSums("partial", p.columns, p.from))
-	}
-	added := "sum(" + strings.ReplaceAll(allSums, ", ", "), sum(") + ") FROM sums_rows WHERE crawl = {crawl:String} AND revision = "
-	statements = append(statements, insertSums("revision", allSums, "breakdown, key, "+added+"{partial:UInt64} GROUP BY breakdown, key"),
-		// Complete: the sums by outcome have everything once.
-		insertSums("revision", allSums, "'total', '', "+added+"{revision:UInt64} AND breakdown = 'outcome'"))
 	id := rand.Text()
 	defer func() {
 		if ctx.Err() != nil {
@@ -98,10 +96,26 @@ func Sum(ctx context.Context, d *DB, of Summed) error {
 	}()
 	// One thread, as the crawl needs the others.
 	pass := clickhouse.Context(ctx, clickhouse.WithQueryID(id), clickhouse.WithSettings(clickhouse.Settings{"max_threads": 1}))
-	for _, statement := range statements {
-		if err := d.Exec(pass, statement, params); err != nil {
-			return fmt.Errorf("sums of crawl %s: %w", of.Crawl, err)
+	insert := func(revision, columns, from string) {
+		if err == nil {
+			err = d.Exec(pass, "INSERT INTO sums_rows (crawl, revision, as_of, rows, breakdown, key, "+columns+
+				") SELECT {crawl:String}, {"+revision+":UInt64}, fromUnixTimestamp64Milli({at:Int64}, 'UTC'), {rows:UInt64}, "+from, params)
 		}
+	}
+	for from, width := uint64(0), 1<<32/(1+of.Rows/joinedRows); from < 1<<32; from += width {
+		params["from"] = fmt.Sprintf("%08x%024x", from, 0)
+		params["to"] = fmt.Sprintf("%08x%s", min(from+width, 1<<32)-1, strings.Repeat("f", 24))
+		insert("partial", requestColumns, requestSums)
+	}
+	for _, p := range otherSums {
+		insert("partial", p.columns, p.from)
+	}
+	added := "sum(" + strings.ReplaceAll(allSums, ", ", "), sum(") + ") FROM sums_rows WHERE crawl = {crawl:String} AND revision = "
+	insert("revision", allSums, "breakdown, key, "+added+"{partial:UInt64} GROUP BY breakdown, key")
+	// Complete: the sums by outcome have everything once.
+	insert("revision", allSums, "'total', '', "+added+"{revision:UInt64} AND breakdown = 'outcome'")
+	if err != nil {
+		return fmt.Errorf("sums of crawl %s: %w", of.Crawl, err)
 	}
 	return d.Exec(ctx, remove+" AND as_of < fromUnixTimestamp64Milli({before:Int64}, 'UTC')", Params{"crawl": of.Crawl, "before": at.Before.UnixMilli()})
 }
