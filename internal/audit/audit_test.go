@@ -120,15 +120,15 @@ func TestUndecodableRecord(t *testing.T) {
 	})
 }
 
-// TestRowsOfHubsAndShadows alters one value of a ranking, or of a shadow; the audit must name it. Rows of
-// rankings that the topic no longer retains are no difference.
+// TestRowsOfHubsAndShadows alters one value of a ranking, of a shadow or of a later judgement; the audit must name it. Rows of
+// records that the topic no longer retains are no difference.
 func TestRowsOfHubsAndShadows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := crawled(t)
 		ranked := slices.DeleteFunc(slices.Clone(e.Rankings), func(h *schemas.HubRanked) bool { return len(h.GetHubs()) == 0 })
 		shadowed := slices.DeleteFunc(slices.Clone(e.Leaps), func(l *schemas.LeapSettled) bool { return len(l.GetShadows()) == 0 })
 		var want string
-		switch what := rapid.SampledFrom([]string{"page", "relevance", "order", "row", "lost row", "compacted", "place", "dispatch", "critic"}).Draw(t, "what"); what {
+		switch what := rapid.SampledFrom([]string{"page", "relevance", "order", "row", "lost row", "compacted", "place", "dispatch", "critic", "rejudged", "rejudged lost", "rejudged expired"}).Draw(t, "what"); what {
 		case "place", "dispatch":
 			if len(shadowed) == 0 {
 				return
@@ -150,6 +150,23 @@ func TestRowsOfHubsAndShadows(t *testing.T) {
 			row := slices.IndexFunc(e.Tables["judgements"], func(row []string) bool { return row[0] == audit.HexOf(e.Judged[at].GetId()) })
 			e.Tables["judgements"][row] = slices.Clone(e.Tables["judgements"][row])
 			e.Tables["judgements"][row][9] = strings.Replace(e.Tables["judgements"][row][9], ",false,", ",true,", 1)
+		case "rejudged", "rejudged lost", "rejudged expired":
+			rows := slices.Clone(e.Tables["rejudgements"])
+			if len(rows) == 0 {
+				return
+			}
+			at := rapid.IntRange(0, len(rows)-1).Draw(t, "row")
+			switch what {
+			case "rejudged":
+				rows[at], want = slices.Clone(rows[at]), "rejudgements row "+rows[at][0]
+				rows[at][rapid.IntRange(1, 5).Draw(t, "column")] += "1"
+			case "rejudged lost":
+				want = "rejudgements lacks the row " + rows[at][0]
+				rows = slices.Delete(rows, at, at+1)
+			default:
+				e.Rejudged = slices.DeleteFunc(slices.Clone(e.Rejudged), func(m *schemas.PageRejudged) bool { return audit.RejudgedRow(m)[0] == rows[at][0] })
+			}
+			e.Tables["rejudgements"] = rows
 		default:
 			if len(ranked) == 0 {
 				return

@@ -222,6 +222,7 @@ func (c *crawl) evidence() *audittest.Evidence {
 		c.e.Tables["books"] = append(c.e.Tables["books"], []string{topic, strconv.FormatUint(s.GetCount(), 10), schemas.ID(s.GetXor()).String()})
 	}
 	c.rank()
+	c.rejudge()
 	c.e.Tables = rowsOf(c.e)
 	return c.e
 }
@@ -261,6 +262,9 @@ func rowsOf(e *audittest.Evidence) audittest.Tables {
 			add("hubs", row)
 		}
 	}
+	for _, m := range e.Rejudged {
+		add("rejudgements", audit.RejudgedRow(m))
+	}
 	return t
 }
 
@@ -293,6 +297,25 @@ func (c *crawl) rank() {
 			c.t.Fatal(err)
 		}
 		c.e.Rankings = append(c.e.Rankings, h)
+	}
+}
+
+// rejudge adds judgements of pages by two further critics, some of them twice.
+func (c *crawl) rejudge() {
+	for _, f := range c.e.Fetched {
+		if f.GetOutcome() != schemas.Outcome_OUTCOME_DELIVERED {
+			continue
+		}
+		for range rapid.IntRange(0, 3).Draw(c.t, "judged again") {
+			r := rapid.Float64Range(0, 1).Draw(c.t, "relevance")
+			c.e.Rejudged = append(c.e.Rejudged, &schemas.PageRejudged{
+				Request: f.GetId(), Crawl: "c", Focus: rapid.SampledFrom([]string{"A/B", "A/B, C d"}).Draw(c.t, "focus"),
+				Judgement: &schemas.Judgement{
+					Critic: rapid.SampledFrom([]string{"k/1", "k/2"}).Draw(c.t, "critic"), Raw: r, Tempered: r / 2, Calibrated: r / 3, BestIsFocus: r > .5,
+					Topics: []*schemas.TopicScore{{Topic: "A/B", Tempered: r}, {Topic: "C d", Tempered: 1 - r}},
+				},
+			})
+		}
 	}
 }
 

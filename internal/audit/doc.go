@@ -28,7 +28,7 @@
 //   - hubs and authorities are delivered pages with the R of their verdicts, ordered by score
 //   - crawl.status has the same numbers as a recount
 //   - ClickHouse has one row for each record, with the same content; of hub.ranked, which is
-//     compacted, only the rows of retained records are compared
+//     compacted, and page.rejudged only the rows of retained records are compared
 //   - count and XOR of the ids of each topic are the same in crawl.status, in ClickHouse and in
 //     the topic
 //

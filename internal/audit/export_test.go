@@ -12,10 +12,10 @@ import (
 
 // What tests outside of the package use.
 var (
-	Audited                            = audited
 	HexOf                              = hexOf
 	RequestRow, FetchRow, JudgementRow = requestRow, fetchRow, judgementRow
 	FoundRow, LeapRow, HubRows         = foundRow, leapRow, hubRows
+	RejudgedRow                        = rejudgedRow
 )
 
 // TableOf names the table with a row for each record of a topic, apart from links; empty = there is none.

@@ -18,7 +18,7 @@ import (
 func (j *judge) load() error {
 	for _, topic := range Read {
 		way := Topic{Topic: topic, Way: ByRecords}
-		if topic != schemas.TopicHubRanked {
+		if slices.Contains(Audited, topic) {
 			var err error
 			if way, err = j.src.Way(j.ctx, topic); err != nil {
 				return fmt.Errorf("topic %s: %w", topic, err)
@@ -52,8 +52,8 @@ func (j *judge) load() error {
 
 // readFigures adds the numbers of records read.
 func (j *judge) readFigures() {
-	for _, topic := range slices.Concat(audited, []string{sentTopic, schemas.TopicHubRanked}) {
-		if topic == schemas.TopicPageParsed || topic == sentTopic && j.distinct[topic] == 0 {
+	for _, topic := range slices.Concat(Read, []string{sentTopic}) {
+		if topic == schemas.TopicPageParsed || (topic == sentTopic || topic == schemas.TopicPageRejudged) && j.distinct[topic] == 0 {
 			continue
 		}
 		j.figure(topic+": distinct records", j.distinct[topic])
@@ -90,7 +90,7 @@ func (j *judge) loadRows(table Table) error {
 			if err != nil {
 				return fmt.Errorf("row %v: %w", row, err)
 			}
-			id, _ := schemas.ParseID(m.(record).GetId())
+			id, _ := schemas.ParseID(idOf(m))
 			j.take(table.Topic, &Record{Place: at.At, Message: m, ID: id})
 		}
 		return cmp.Or(j.err, progress.Add(j.ctx, 1))
@@ -116,10 +116,12 @@ func unpack(b []byte) (texts []string) {
 	return texts
 }
 
-// record is implemented by every audited message.
-type record interface {
-	proto.Message
-	GetId() []byte
+// idOf is the id of a message that is read.
+func idOf(m proto.Message) []byte {
+	if m, ok := m.(*schemas.PageRejudged); ok {
+		return m.GetRequest()
+	}
+	return m.(interface{ GetId() []byte }).GetId()
 }
 
 // take stores a record: the first of an id.
@@ -132,7 +134,7 @@ func (j *judge) take(topic string, r *Record) {
 		j.put(keyOf(kindParsed, r.ID[:]), nil)
 		return
 	}
-	id, err := schemas.ParseID(r.Message.(record).GetId())
+	id, err := schemas.ParseID(idOf(r.Message))
 	var found schemas.Found
 	if v, ok := r.Message.(*schemas.LinkFound); ok {
 		found = schemas.FoundIn(v)
@@ -217,9 +219,25 @@ func (j *judge) keep(topic string, id schemas.ID, r *Record) (first bool) {
 		kept.Features = nil
 		j.put(keyOf(kindLeap, id[:], be64(r.Place)), j.encode(kept))
 	case *schemas.HubRanked:
-		return set(kindRanking, j.encode(m))
+		if !set(kindRanking, j.encode(m)) {
+			return false
+		}
+		for _, row := range hubRows(m) {
+			j.expect("hubs", row)
+		}
+	case *schemas.PageRejudged:
+		return j.expect("rejudgements", rejudgedRow(m))
 	}
 	return true
+}
+
+// expect writes a row that a table must have, unless there is one of its id.
+func (j *judge) expect(table string, row []string) (first bool) {
+	key := keyOf(kindExpected, named(table), []byte(row[0]))
+	if first = !j.has(key); first {
+		j.put(key, pack(row[1:]))
+	}
+	return first
 }
 
 func (j *judge) keepVerdict(set func(byte, []byte) bool, v *schemas.LinkFound, id schemas.ID, place uint64) bool {

@@ -17,12 +17,15 @@ const (
 	rangeRows     = 10 * boundaryEvery
 )
 
+// The least and the greatest id, in hex.
+const firstID, lastID = "00000000000000000000000000000000", "ffffffffffffffffffffffffffffffff"
+
 // settings limit the memory of an audit's queries.
 const settings = " SETTINGS max_threads = 1, max_block_size = 8192, max_bytes_before_external_group_by = 67108864"
 
 // Rows reads a table.
 func (l *Live) Rows(ctx context.Context, table Table, sample *Sample, f func(at Place, row []string) error) error {
-	params := map[string]any{"crawl": l.Control.GetCrawl()}
+	params := map[string]any{"crawl": l.Control.GetCrawl(), "from": firstID, "to": lastID}
 	var where []string
 	if !table.EveryCrawl {
 		where = append(where, "crawl = {crawl:String}")
@@ -48,6 +51,8 @@ func (l *Live) Rows(ctx context.Context, table Table, sample *Sample, f func(at 
 		}
 		if i < len(bounds) {
 			in, params["to"] = append(in, table.Key.Column+" < "+fmt.Sprintf(table.Key.Bound, "{to:String}")), bounds[i]
+		} else {
+			params["to"] = lastID
 		}
 		if err := l.Query(ctx, sql+whereOf(in)+settings, params, func(row []string) error { return l.row(table, row, f) }); err != nil {
 			return err

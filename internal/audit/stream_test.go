@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"forager/internal/stream/state"
 	"forager/internal/web/scope"
 	"forager/internal/web/weburl"
@@ -91,12 +93,12 @@ func newChain(t *testing.T, pages, links int) *chain {
 		Outcomes: map[string]uint64{"delivered": uint64(pages)}, Spans: make(map[string]*schemas.TopicSpan),
 	}
 	c.Case = Case{Control: &schemas.CrawlControl{Crawl: "c", Scope: s, Window: 1}, Scope: sc, Statuses: []*schemas.CrawlStatus{st}}
-	for _, topic := range audited {
+	for _, topic := range Audited {
 		span := &schemas.TopicSpan{Xor: make([]byte, 16)}
 		err := c.Records(t.Context(), topic, func(r *Record) error {
 			id := r.ID
 			if r.Message != nil {
-				id = schemas.ID(r.Message.(record).GetId())
+				id = schemas.ID(idOf(r.Message))
 			}
 			span.Count, span.Xor = span.Count+1, id.Xor(span.Xor)
 			return nil
@@ -128,7 +130,7 @@ func (c *chain) Way(_ context.Context, topic string) (Topic, error) {
 }
 
 func (c *chain) Records(_ context.Context, topic string, f func(*Record) error) error {
-	give := func(i int, m record) error {
+	give := func(i int, m proto.Message) error {
 		c.look()
 		return f(&Record{Place: uint64(i + 1), Message: m, Counted: true})
 	}

@@ -30,8 +30,8 @@ type Table struct {
 	Key *Key
 	// EveryCrawl: the rows of all crawls are read.
 	EveryCrawl bool
-	// Compacted: the topic keeps only the newest record of a key, so that some rows have no record.
-	Compacted bool
+	// Expiring: the topic may have lost records of rows, by compaction or because they are old, whose loss is no difference.
+	Expiring bool
 }
 
 // Key is a sorting column of a table: Select gives its values as text, Bound converts the parameter to a value to compare.
@@ -59,7 +59,7 @@ var (
 
 // Compared are the tables whose rows are compared with records, or replace them.
 var Compared = []Table{
-	{Name: "requests", Topic: schemas.TopicFetchRequested, From: "requests", Place: ofView, Key: byHex, Columns: []string{
+	{Name: "requests", Topic: schemas.TopicFetchRequested, From: "requests_between(from = {from:String}, to = {to:String})", Place: ofView, Key: byHex, Columns: []string{
 		"id", "url", "host", "toString(attempt)", bitsOf("score"), "policy", "model", "toString(ordinal)", "toString(clock)",
 		"toString(shard)", "toString(hops)", "toString(depth)",
 	}},
@@ -80,10 +80,15 @@ var Compared = []Table{
 		hexID, "u", "v", "outcome", bitsOf("target"), bitsOf("target_tempered"), bitsOf("source"), bitsOf("source_tempered"),
 		bitsOf("score"), "policy", "model", "toString(trains)", "lower(hex(request))", "toString(forward)", placesOf,
 	}},
-	{Name: "hubs", Topic: schemas.TopicHubRanked, From: "hubs", Place: ofView, Compacted: true, Columns: []string{
+	{Name: "hubs", Topic: schemas.TopicHubRanked, From: "hubs", Place: ofView, Expiring: true, Columns: []string{
 		"concat(id, ' ', kind, ' ', toString(place))", "toString(shard)", "toString(pages)", "url", bitsOf("score"), bitsOf("relevance"), "toString(marked)",
 		"toString(nodes)", "toString(edges)", "toString(raised)",
 	}},
+	{Name: "rejudgements", Topic: schemas.TopicPageRejudged, From: "(SELECT *, request AS id FROM rejudgements_rows FINAL)", Place: ofRow, Key: byID, Expiring: true,
+		Columns: []string{
+			"concat(" + hexID + ", ' ', critic, ' ', focus)", bitsOf("relevance"), bitsOf("tempered"), bitsOf("calibrated"), "toString(best_is_focus)",
+			"arrayStringConcat(arrayMap((t, p) -> concat(t, ' ', toString(reinterpretAsUInt64(p))), topics, posteriors), ' ')",
+		}},
 }
 
 func bitsOf(column string) string { return "toString(reinterpretAsUInt64(" + column + "))" }
@@ -172,6 +177,17 @@ func hubRows(h *schemas.HubRanked) (rows [][]string) {
 	return rows
 }
 
+func rejudgedRow(m *schemas.PageRejudged) []string {
+	g := m.GetJudgement()
+	row := []string{
+		hexOf(m.GetRequest()) + " " + g.GetCritic() + " " + m.GetFocus(), float(g.GetRaw()), float(g.GetTempered()), float(g.GetCalibrated()), strconv.FormatBool(g.GetBestIsFocus()),
+	}
+	for _, t := range g.GetTopics() {
+		row = append(row, t.GetTopic(), float(t.GetTempered()))
+	}
+	return append(row[:5], strings.Join(row[5:], " "))
+}
+
 // hexOf is an id as ClickHouse shows it, in which a missing one is all zeros.
 func hexOf(b []byte) string {
 	id, _ := schemas.ParseID(b)
@@ -225,19 +241,15 @@ func (j *judge) expected(table string) *side {
 			return leapRow(m)
 		})
 	}
-	j.each(kindRanking).all(func(e entry) {
-		m := new(schemas.HubRanked)
-		j.decode(e.value, m)
-		for _, row := range hubRows(m) {
-			if j.Sample.HasRow(row) {
-				j.put(keyOf(kindExpected, []byte(row[0])), pack(row[1:]))
+	c := j.each(kindExpected, named(table))
+	return &side{next: func() (string, func() []string, bool) {
+		for e, ok := c.next(); ok; e, ok = c.next() {
+			id := []string{string(e.key[len(table)+1:])}
+			if j.Sample.HasRow(id) {
+				return id[0], func() []string { return append(id, unpack(e.value)...) }, true
 			}
 		}
-	})
-	c := j.each(kindExpected)
-	return &side{next: func() (string, func() []string, bool) {
-		e, ok := c.next()
-		return string(e.key), func() []string { return append([]string{string(e.key)}, unpack(e.value)...) }, ok
+		return "", nil, false
 	}}
 }
 
@@ -284,7 +296,7 @@ func (j *judge) tables() {
 			return
 		}
 		j.figure("ClickHouse rows of "+table.Name, j.rows[table.Name])
-		if table.Compacted {
+		if table.Expiring {
 			j.figure("… of which the topic has no record any more", gone)
 		}
 		if j.byCounts(table.Topic) {
@@ -308,7 +320,7 @@ func (j *judge) table(table Table) (gone int) {
 			have.step()
 		case have.ok && (!want.ok || have.id < want.id):
 			before = have.id
-			if table.Compacted && !j.retained(have.id) {
+			if table.Expiring && !j.retained(have.id) {
 				gone++
 			} else {
 				j.problem("ClickHouse: %s has the row %s (%s), for which there is no record", table.Name, have.id, strings.Join(have.row()[1:], " "))

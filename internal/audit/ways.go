@@ -31,14 +31,14 @@ type Topic struct {
 	Ends []int64 `json:"ends,omitempty"`
 }
 
-// audited are the topics in the order of a page's journey.
-var audited = []string{
+// Audited are the topics in the order of a page's journey.
+var Audited = []string{
 	schemas.TopicFetchRequested, schemas.TopicPageFetched, schemas.TopicPageParsed, schemas.TopicPageJudged,
 	schemas.TopicLinkFound, schemas.TopicLeapSettled,
 }
 
-// Read are all topics that are read: the audited ones and hub.ranked.
-var Read = append(slices.Clip(audited), schemas.TopicHubRanked)
+// Read are all topics that are read: the audited ones, and those whose rows alone are compared.
+var Read = append(slices.Clip(Audited), schemas.TopicHubRanked, schemas.TopicPageRejudged)
 
 // Count is a number of distinct ids, and their XOR.
 type Count struct {

@@ -211,7 +211,7 @@ func (a *Audition) stopAt(ctx context.Context, live *audit.Live) error {
 	}
 	live.Ends = make(map[string][]int64)
 	for _, topics := range [][]string{
-		{schemas.TopicLeapSettled, schemas.TopicHubRanked}, {schemas.TopicLinkFound}, {schemas.TopicPageJudged}, {schemas.TopicPageParsed},
+		{schemas.TopicLeapSettled, schemas.TopicHubRanked, schemas.TopicPageRejudged}, {schemas.TopicLinkFound}, {schemas.TopicPageJudged}, {schemas.TopicPageParsed},
 		{schemas.TopicPageFetched}, {schemas.TopicFetchRequested},
 	} {
 		ends, err := client.Ends(ctx, topics...)

@@ -142,6 +142,19 @@ func (r *rig) testRejudge(t *testing.T, g *demo.Environment) {
 	r.testRejudgeByService(t, g)
 	r.testRejudgeRefused(t)
 	r.verified("small")
+	distinct := make(map[string]bool)
+	r.all(t, schemas.TopicPageRejudged, func(rec stream.Record) {
+		m := new(schemas.PageRejudged)
+		if err := proto.Unmarshal(rec.Value, m); err != nil {
+			t.Fatal(err)
+		}
+		if m.GetCrawl() == "small" {
+			distinct[fmt.Sprint(m.GetRequest(), m.GetJudgement().GetCritic(), m.GetFocus())] = true
+		}
+	})
+	if out := r.mustRun("verify", "small"); len(distinct) < 120 || !strings.Contains(out, fmt.Sprintf("%9d  ClickHouse rows of rejudgements\n", len(distinct))) {
+		t.Errorf("verify, of %d distinct judgements: %s", len(distinct), out)
+	}
 }
 
 // interrupted judges the small crawl with few pages a second and ends the context of that once some are judged; no page is judged

@@ -24,6 +24,7 @@ type Evidence struct {
 	Verdicts []*schemas.LinkFound
 	Leaps    []*schemas.LeapSettled
 	Rankings []*schemas.HubRanked
+	Rejudged []*schemas.PageRejudged
 	// Unreadable are the ids, by topic, of records that cannot be decoded; their messages are what the stage
 	// that could not read them substituted.
 	Unreadable map[string][]schemas.ID
@@ -41,7 +42,7 @@ type Tables map[string][][]string
 func Collect(ctx context.Context, c audit.Case, src audit.Source) (*Evidence, error) {
 	e := &Evidence{Case: c, Unreadable: make(map[string][]schemas.ID), Pages: make(map[schemas.ID]audit.StoredPage), Segments: make(map[string]audit.Segment), Tables: make(Tables)}
 	for _, topic := range audit.Read {
-		if topic != schemas.TopicHubRanked {
+		if slices.Contains(audit.Audited, topic) {
 			t, err := src.Way(ctx, topic)
 			if err != nil {
 				return nil, err
@@ -97,6 +98,8 @@ func (e *Evidence) Add(topic string, r *audit.Record) {
 		e.Leaps = append(e.Leaps, m)
 	case *schemas.HubRanked:
 		e.Rankings = append(e.Rankings, m)
+	case *schemas.PageRejudged:
+		e.Rejudged = append(e.Rejudged, m)
 	}
 	if r.Unreadable {
 		e.Unreadable[topic] = append(e.Unreadable[topic], schemas.ID(r.Message.(message).GetId()))
@@ -148,6 +151,10 @@ func (e *Evidence) Records(_ context.Context, topic string, f func(*audit.Record
 		yieldAll(e.Leaps, yield)
 	case schemas.TopicHubRanked:
 		yieldAll(e.Rankings, yield)
+	case schemas.TopicPageRejudged:
+		for _, m := range e.Rejudged {
+			yield(m, m.GetRequest(), true)
+		}
 	}
 	return err
 }
