@@ -7,7 +7,6 @@ import (
 
 	"forager/cmd/internal/cli"
 	"forager/internal/operate"
-	"forager/internal/platform/objects"
 )
 
 type crawlDelete struct {
@@ -32,19 +31,11 @@ Interrupted, it may be called again and goes on.
 }
 
 func (c *crawlDelete) Run(s *cli.Session) error {
-	cfg, b, err := s.OpenTopics()
+	p, err := s.OpenParts()
 	if err != nil {
 		return err
 	}
-	store, err := objects.Open(cfg.S3)
-	if err != nil {
-		return err
-	}
-	db, err := s.OpenAnalytics(cfg)
-	if err != nil {
-		return err
-	}
-	d, err := operate.Deleter{Topics: b, Store: store, DB: db, Stop: c.Stop, Wait: c.Wait}.Delete(s, c.Crawl, 0)
+	d, err := operate.Deleter{Topics: p.Topics, Store: p.Store, DB: p.DB, Stop: c.Stop, Wait: c.Wait}.Delete(s, c.Crawl, 0)
 	if err != nil {
 		return cli.Leaving(err, "crawl %q may be deleted in part: call forager crawl delete %s again", c.Crawl, c.Crawl)
 	}

@@ -20,8 +20,6 @@ import (
 	"forager/internal/export"
 	"forager/internal/operate"
 	"forager/internal/page/dom"
-	"forager/internal/platform/objects"
-	"forager/internal/platform/pipeline"
 	"forager/internal/platform/samples"
 	"forager/internal/web/weburl"
 )
@@ -50,9 +48,8 @@ const (
 // Liking is a crawl that starts from pages that are on topic.
 type Liking struct {
 	*likeFlags
-	S     *cli.Session
-	Cfg   *pipeline.Config
-	B     *cli.Topics
+	S *cli.Session
+	cli.Parts
 	crawl *crawlfile.Crawl
 	likes []string
 
@@ -134,17 +131,12 @@ func (l *Liking) complete(f *crawlfile.File) {
 // run fetches, trains and starts the crawl.
 func (l *Liking) run(watched bool) error {
 	var err error
-	if l.Cfg, l.B, err = l.S.OpenTopics(); err != nil {
+	if l.Parts, err = l.S.OpenParts(); err != nil {
 		return err
 	}
-	defer l.B.Close()
 	name := l.crawl.Control.GetCrawl()
-	if old, _ := l.B.Newest(name); old != nil {
+	if old, _ := l.Topics.Newest(name); old != nil {
 		return fmt.Errorf("crawl %q exists already; a name is never used again, choose another (--name)", name)
-	}
-	store, err := objects.Open(l.Cfg.S3)
-	if err != nil {
-		return err
 	}
 	r := &LikeResult{Crawl: name, Seeds: l.likes}
 	set, err := l.gather(r)
@@ -158,14 +150,14 @@ func (l *Liking) run(watched bool) error {
 		budget.Pages -= uint64(r.Fetched)
 		r.Budget = budget.Pages
 	}
-	p := &critic.LikedCritic{Cfg: l.Cfg, B: l.B, Store: store, Name: name, Topic: name}
+	p := &critic.LikedCritic{Parts: l.Parts, Name: name, Topic: name}
 	m, report, err := p.Train(l.S, set)
 	if err != nil {
 		return err
 	}
 	r.Critic, r.Report = m.GetVersion(), report
 	l.crawl.Control.Critic = m.GetVersion()
-	if err := crawls.StartCrawl(l.S, l.Cfg, l.B, l.crawl, false); err != nil {
+	if err := crawls.StartCrawl(l.S, l.Config, l.Topics, l.crawl, false); err != nil {
 		return err
 	}
 	if watched {
@@ -269,11 +261,11 @@ func (l *Liking) gather(r *LikeResult) ([]samples.Sample, error) {
 
 // fetch fetches URLs as a crawl of their own and returns the pages, each once.
 func (l *Liking) fetch(urls []string, said samples.Said) (pages []*likedPage, failed []crawls.Unfetched, err error) {
-	list, err := crawls.FetchList(l.S, l.Cfg, l.B, urls, l.politely)
+	list, err := crawls.FetchList(l.S, l.Parts, urls, l.politely)
 	if err != nil {
 		return nil, nil, err
 	}
-	failed, err = list.Pages(l.S, l.B, func(p crawls.FetchedPage) error {
+	failed, err = list.Pages(l.S, func(p crawls.FetchedPage) error {
 		page, err := readLiked(&p.Page, said)
 		if err == nil && !slices.ContainsFunc(pages, func(o *likedPage) bool { return o.URL == page.URL }) {
 			pages = append(pages, page)
@@ -324,7 +316,7 @@ const RetrainAt = 100
 // crawl continues with a critic that was trained again.
 func (l *Liking) Watch(p *critic.LikedCritic, set []samples.Sample, r *LikeResult) error {
 	next := uint64(RetrainAt)
-	x, err := crawls.FollowWith(l.S, l.B, r.Crawl, func(x crawls.Summary) error {
+	x, err := crawls.FollowWith(l.S, l.Topics, r.Crawl, func(x crawls.Summary) error {
 		if x.Pages < next || x.Reason != "" {
 			return nil
 		}
@@ -336,7 +328,7 @@ func (l *Liking) Watch(p *critic.LikedCritic, set []samples.Sample, r *LikeResul
 			fmt.Fprintf(l.S.Stderr, "the critic stays as it is: %v\n", err)
 			return l.S.Err()
 		}
-		if operate.Ended(l.B.Status(r.Crawl)) {
+		if operate.Ended(l.Topics.Status(r.Crawl)) {
 			return nil // the crawl finished before; the version is for later crawls
 		}
 		switch err := p.Use(l.S, r.Crawl, m); {
@@ -354,6 +346,6 @@ func (l *Liking) Watch(p *critic.LikedCritic, set []samples.Sample, r *LikeResul
 		return err
 	}
 	r.Ended = &x
-	x.Judge(l.S, l.Cfg, l.B)
+	x.Judge(l.S, l.Config, l.Topics)
 	return nil
 }

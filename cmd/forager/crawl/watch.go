@@ -10,8 +10,11 @@ type crawlWatch struct {
 }
 
 func (c *crawlWatch) Run(s *cli.Session) error {
-	cfg, b, _, err := s.OpenCrawl(c.Crawl)
+	cfg, b, err := s.OpenTopics()
 	if err != nil {
+		return err
+	}
+	if _, err := b.Control(c.Crawl); err != nil {
 		return err
 	}
 	return crawls.Watch(s, cfg, b, c.Crawl)

@@ -111,7 +111,7 @@ const nearest = 500
 
 // around returns pages in the neighbourhood of the examples that have no mark yet, those with most links first.
 func (t *OpenedCritic) around(ctx context.Context, fetched bool, most int) ([]analytics.Neighbour, error) {
-	marks, err := samples.Marks(ctx, t.store, t.name)
+	marks, err := samples.Marks(ctx, t.Store, t.name)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (t *OpenedCritic) around(ctx context.Context, fetched bool, most int) ([]an
 			said = append(said, x.URL)
 		}
 	}
-	return t.db.Neighbours(ctx, examples, said, fetched, most)
+	return t.DB.Neighbours(ctx, examples, said, fetched, most)
 }
 
 // propose returns the most probable pages of the neighbourhood, best first.
@@ -169,11 +169,11 @@ func (t *OpenedCritic) propose(ctx context.Context, most int) ([]Proposal, error
 
 // newest returns the newest version of the critic.
 func (t *OpenedCritic) newest(ctx context.Context) (*pulearning.Critic, error) {
-	m, err := t.B.Critic(t.name)
+	m, err := t.Topics.Critic(t.name)
 	if err != nil {
 		return nil, err
 	}
-	data, err := registry.Fetch(ctx, t.store, m)
+	data, err := registry.Fetch(ctx, t.Store, m)
 	if err != nil {
 		return nil, err
 	}
@@ -191,11 +191,11 @@ func (c *criticExpand) fetch(s *cli.Session, t *OpenedCritic) error {
 		urls[i] = p.URL
 	}
 	fmt.Fprintf(s.Stderr, "fetching %d pages around the examples\n", len(urls))
-	fetched, err := crawls.FetchList(s, t.cfg, t.B, urls, c.Politely)
+	fetched, err := crawls.FetchList(s, t.Parts, urls, c.Politely)
 	if err != nil {
 		return err
 	}
-	failed, err := fetched.Pages(s, t.B, func(crawls.FetchedPage) error { return nil })
+	failed, err := fetched.Pages(s, func(crawls.FetchedPage) error { return nil })
 	if len(failed) > 0 {
 		fmt.Fprintf(s.Stderr, "%d of them gave no page\n", len(failed))
 	}

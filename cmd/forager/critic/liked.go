@@ -19,8 +19,6 @@ import (
 	"forager/internal/page/dom"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/modelfile"
-	"forager/internal/platform/objects"
-	"forager/internal/platform/pipeline"
 	"forager/internal/platform/registry"
 	"forager/internal/platform/samples"
 	"forager/schemas"
@@ -28,7 +26,7 @@ import (
 
 // Use sets the critic of a crawl from now on. The error is that of operate.Topics.Change.
 func (p *LikedCritic) Use(s *cli.Session, crawl string, m *schemas.ModelPublished) error {
-	_, err := p.B.Change(s, p.Store, crawl, 0, false, func(inForce *schemas.CrawlControl) (*crawlfile.Changed, error) {
+	_, err := p.Topics.Change(s, p.Store, crawl, 0, false, func(inForce *schemas.CrawlControl) (*crawlfile.Changed, error) {
 		return crawlfile.Set(inForce, []string{"critic=" + m.GetVersion()})
 	})
 	return err
@@ -36,9 +34,7 @@ func (p *LikedCritic) Use(s *cli.Session, crawl string, m *schemas.ModelPublishe
 
 // LikedCritic trains critics of one name from pages that are on topic.
 type LikedCritic struct {
-	Cfg   *pipeline.Config
-	B     *cli.Topics
-	Store *objects.Store
+	cli.Parts
 	Name  string
 	Topic string
 }
@@ -50,12 +46,12 @@ const fromExamples = "examples"
 var errNotLiked = errors.New("it was not learnt from likes")
 
 // openLiked opens the newest critic of a name, with its training pages. For another kind of critic the error is errNotLiked.
-func openLiked(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, store *objects.Store, name string) (*LikedCritic, []samples.Sample, error) {
-	m, err := b.Critic(name)
+func openLiked(ctx context.Context, parts cli.Parts, name string) (*LikedCritic, []samples.Sample, error) {
+	m, err := parts.Topics.Critic(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := registry.Fetch(ctx, store, m)
+	data, err := registry.Fetch(ctx, parts.Store, m)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,11 +62,11 @@ func openLiked(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, store *
 	if err != nil {
 		return nil, nil, fmt.Errorf("critic %s: %w", m.GetVersion(), err)
 	}
-	set, err := samples.Load(ctx, store, c.Provenance()[fromExamples])
+	set, err := samples.Load(ctx, parts.Store, c.Provenance()[fromExamples])
 	if err != nil {
 		return nil, nil, err
 	}
-	return &LikedCritic{Cfg: cfg, B: b, Store: store, Name: schemas.ModelName(name), Topic: c.Topic()}, set, nil
+	return &LikedCritic{Parts: parts, Name: schemas.ModelName(name), Topic: c.Topic()}, set, nil
 }
 
 // Train trains on the samples and the marks, stores the training data and publishes the critic.
@@ -111,7 +107,7 @@ func (p *LikedCritic) Train(ctx context.Context, set []samples.Sample) (*schemas
 		"liked": float64(report.Liked), "background": float64(report.Background), "wrong": float64(report.Wrong), "drawn": float64(report.Drawn),
 		"prior": report.Prior, "prior_most": report.Most, "brier": report.Brier, "recall": report.Recall, "background_taken": report.Taken,
 	}, time.Now())
-	if err := models.Publish(ctx, p.B, p.Store, m, data); err != nil {
+	if err := models.Publish(ctx, p.Topics, p.Store, m, data); err != nil {
 		return nil, nil, err
 	}
 	return m, report, nil
@@ -125,11 +121,7 @@ func (p *LikedCritic) Retrain(s *cli.Session, set []samples.Sample, crawl string
 	if crawl == "" {
 		return p.Train(s, set)
 	}
-	if err := operate.Loaded(s, p.B, time.Minute); err != nil {
-		return nil, nil, err
-	}
-	db, err := s.OpenAnalytics(p.Cfg)
-	if err != nil {
+	if err := operate.Loaded(s, p.Topics, time.Minute); err != nil {
 		return nil, nil, err
 	}
 	known := make(map[string]bool)
@@ -138,7 +130,7 @@ func (p *LikedCritic) Retrain(s *cli.Session, set []samples.Sample, crawl string
 	}
 	set = set[:len(set):len(set)]
 	sel := analytics.Selection{Crawl: crawl, Outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED), Sample: met}
-	err = export.Each(s, db, p.Store, sel, func(page export.Page) error {
+	err := export.Each(s, p.DB, p.Store, sel, func(page export.Page) error {
 		if !known[page.URL] {
 			set = append(set, samples.Sample{URL: page.URL, Said: samples.Background, Text: dom.Text(page.Body, page.ContentType)})
 		}

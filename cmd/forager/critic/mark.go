@@ -97,7 +97,7 @@ func (c *criticMark) ask(s *cli.Session, t *OpenedCritic) error {
 		}
 		return t.keep(s, yes, no, true)
 	}
-	marks, err := samples.Marks(s, t.store, t.name)
+	marks, err := samples.Marks(s, t.Store, t.name)
 	if err != nil {
 		return err
 	}
@@ -152,11 +152,11 @@ func (t *OpenedCritic) draw(ctx context.Context, marks []samples.Mark, n int) ([
 			before = append(before, m.URL)
 		}
 	}
-	allOff, allOn, left, err := t.db.Draw(ctx, t.crawl, before, n)
+	allOff, allOn, left, err := t.DB.Draw(ctx, t.crawl, before, n)
 	if err != nil {
 		return nil, err
 	}
-	verdicts, err := t.db.Verdicts(ctx, t.crawl)
+	verdicts, err := t.DB.Verdicts(ctx, t.crawl)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (t *OpenedCritic) draw(ctx context.Context, marks []samples.Mark, n int) ([
 			d.Off.Pages += v.Pages
 		}
 	}
-	if err := samples.AddDraw(ctx, t.store, t.name, d); err != nil {
+	if err := samples.AddDraw(ctx, t.Store, t.name, d); err != nil {
 		return nil, err
 	}
 	drawn := append(allOn, allOff...)
@@ -190,7 +190,7 @@ func urlsOf(pages []analytics.DrawnPage) []string {
 
 // wereDrawn is an error if one of the pages was never drawn from the crawl: an estimate would be wrong with pages that a user chose.
 func (t *OpenedCritic) wereDrawn(ctx context.Context, urls []string) error {
-	draws, err := samples.Draws(ctx, t.store, t.name)
+	draws, err := samples.Draws(ctx, t.Store, t.name)
 	if err != nil {
 		return err
 	}

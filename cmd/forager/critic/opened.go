@@ -9,9 +9,6 @@ import (
 	"forager/cmd/internal/cli"
 	"forager/cmd/internal/crawls"
 	"forager/internal/operate"
-	"forager/internal/platform/analytics"
-	"forager/internal/platform/objects"
-	"forager/internal/platform/pipeline"
 	"forager/internal/platform/samples"
 	"forager/schemas"
 )
@@ -49,7 +46,7 @@ func (t *OpenedCritic) keep(s *cli.Session, yes, no []string, drawn bool) error 
 	}{Critic: t.name, Right: len(yes), Wrong: len(no)}
 	if drawn {
 		var err error
-		if r.OnTopic, err = crawls.Estimate(s, t.B, t.cfg, t.db, t.crawl); err != nil {
+		if r.OnTopic, err = crawls.Estimate(s, t.Topics, t.Config, t.DB, t.crawl); err != nil {
 			return err
 		}
 	}
@@ -66,10 +63,7 @@ func (t *OpenedCritic) keep(s *cli.Session, yes, no []string, drawn bool) error 
 
 // OpenedCritic is what is needed to mark pages and train a critic on the marks.
 type OpenedCritic struct {
-	cfg   *pipeline.Config
-	B     *cli.Topics
-	db    *analytics.DB
-	store *objects.Store
+	cli.Parts
 	name  string // of the critic
 	crawl string // judged by the critic, if the user named one; otherwise empty
 	focus []string
@@ -80,19 +74,19 @@ type OpenedCritic struct {
 
 // OpenCritic opens what is needed for the critic of a crawl, or for a critic.
 func OpenCritic(s *cli.Session, of string) (*OpenedCritic, error) {
-	cfg, b, err := s.OpenTopics()
+	p, err := s.OpenParts()
 	if err != nil {
 		return nil, err
 	}
-	t := &OpenedCritic{cfg: cfg, B: b}
+	t := &OpenedCritic{Parts: p}
 	return t, t.open(s, of)
 }
 
 func (t *OpenedCritic) open(s *cli.Session, of string) error {
-	if ctl, err := t.B.Control(of); err == nil {
+	if ctl, err := t.Topics.Control(of); err == nil {
 		t.name = schemas.ModelName(ctl.GetCritic())
 		t.crawl, t.focus = of, ctl.GetFocus()
-	} else if m, unknown := t.B.Critic(of); unknown == nil {
+	} else if m, unknown := t.Topics.Critic(of); unknown == nil {
 		t.name = schemas.ModelName(m.GetVersion())
 	} else {
 		return fmt.Errorf("%q is neither a crawl nor a critic: %w; %w", of, err, unknown)
@@ -101,18 +95,14 @@ func (t *OpenedCritic) open(s *cli.Session, of string) error {
 		return fmt.Errorf("crawl %q only fetches; no critic judges its pages", of)
 	}
 	var err error
-	if t.store, err = objects.Open(t.cfg.S3); err != nil {
-		return err
-	}
-	t.Critic, t.Set, err = openLiked(s, t.cfg, t.B, t.store, t.name)
+	t.Critic, t.Set, err = openLiked(s, t.Parts, t.name)
 	if err != nil && !errors.Is(err, errNotLiked) {
 		return err
 	}
 	if t.Critic != nil {
 		t.focus = []string{t.Critic.Topic}
 	}
-	t.db, err = s.OpenAnalytics(t.cfg)
-	return err
+	return nil
 }
 
 // liked is an error, with the remedy, if the critic was not trained on likes.
@@ -125,7 +115,7 @@ func (t *OpenedCritic) liked() error {
 
 // retrainCommand returns the command that trains the critic again.
 func (t *OpenedCritic) retrainCommand() string {
-	return crawls.RetrainCommand(t.B, t.name, t.Critic != nil, t.crawl)
+	return crawls.RetrainCommand(t.Topics, t.name, t.Critic != nil, t.crawl)
 }
 
 // newMark returns a mark without a page. The topics are those of the critic or the crawl unless one is named; of several
@@ -140,7 +130,7 @@ func (t *OpenedCritic) newMark(right, drawn bool, topic string) (samples.Mark, e
 
 // marks returns what is needed to mark pages.
 func (t *OpenedCritic) marks() *operate.Marks {
-	x := &operate.Marks{DB: t.db, Store: t.store, Critic: t.name, Crawl: t.crawl, Focus: t.focus}
+	x := &operate.Marks{DB: t.DB, Store: t.Store, Critic: t.name, Crawl: t.crawl, Focus: t.focus}
 	if t.Critic != nil {
 		x.Only = t.Critic.Topic
 	}

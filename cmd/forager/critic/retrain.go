@@ -39,7 +39,7 @@ func (c *criticRetrain) Run(s *cli.Session) error {
 		return err
 	}
 	if c.Crawl != "" {
-		ctl, err := t.B.Control(c.Crawl)
+		ctl, err := t.Topics.Control(c.Crawl)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (t *OpenedCritic) fits(ctl *schemas.CrawlControl) error {
 	switch {
 	case len(ctl.GetFocus()) != 1 || ctl.GetFocus()[0] != t.Critic.Topic:
 		return fmt.Errorf("crawl %s is about %s, critic %s about %s", ctl.GetCrawl(), strings.Join(ctl.GetFocus(), ", "), t.Critic.Name, t.Critic.Topic)
-	case operate.Ended(t.B.Status(ctl.GetCrawl())):
+	case operate.Ended(t.Topics.Status(ctl.GetCrawl())):
 		return fmt.Errorf("crawl %s has finished; without --use the critic is trained for crawls to come", ctl.GetCrawl())
 	}
 	return nil

@@ -131,15 +131,15 @@ func (f *sourceFlags) fetch(s *cli.Session, path string, in *examples.Intake) er
 	for _, x := range list {
 		urls, topics[x.URL] = append(urls, x.URL), x.Topics
 	}
-	cfg, b, err := s.OpenTopics()
+	parts, err := s.OpenParts()
 	if err != nil {
 		return err
 	}
-	fetched, err := crawls.FetchList(s, cfg, b, urls, f.Politely)
+	fetched, err := crawls.FetchList(s, parts, urls, f.Politely)
 	if err != nil {
 		return err
 	}
-	failed, err := fetched.Pages(s, b, func(p crawls.FetchedPage) error {
+	failed, err := fetched.Pages(s, func(p crawls.FetchedPage) error {
 		var of []string
 		for _, u := range p.Asked {
 			of = append(of, topics[u]...)

@@ -96,15 +96,11 @@ func (c *ExportCommand) Run(s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	cfg, b, ctl, err := s.OpenCrawl(c.Crawl)
+	p, ctl, err := s.OpenCrawl(c.Crawl)
 	if err != nil {
 		return err
 	}
-	db, err := s.OpenAnalytics(cfg)
-	if err != nil {
-		return err
-	}
-	if err := c.Complete(s, b, db); err != nil {
+	if err := c.Complete(s, p.Topics, p.DB); err != nil {
 		return err
 	}
 	target := export.Stream(s.Data)
@@ -119,10 +115,9 @@ func (c *ExportCommand) Run(s *cli.Session) error {
 	}
 	var all uint64 // unknown of a part of the pages
 	if c.Above == 0 && c.Topic == "" {
-		all = b.Status(c.Crawl).GetOutcomes()[c.Outcome]
+		all = p.Topics.Status(c.Crawl).GetOutcomes()[c.Outcome]
 	}
-	x := operate.Explainer{Topics: b, Config: cfg, DB: db, At: c.At}
-	pages, lost, err := c.write(s, x, target, int64(all), export.Options{Format: format, Gzip: gz, Date: time.UnixMilli(ctl.GetCreatedAt()), Name: name[strings.LastIndexByte(name, '/')+1:]})
+	pages, lost, err := c.write(s, p, target, int64(all), export.Options{Format: format, Gzip: gz, Date: time.UnixMilli(ctl.GetCreatedAt()), Name: name[strings.LastIndexByte(name, '/')+1:]})
 	if err != nil {
 		return err
 	}
@@ -147,12 +142,7 @@ func (c *ExportCommand) Run(s *cli.Session) error {
 const exportCache = 16 << 20
 
 // write writes the pages, about all in number (0 = unknown), and commits the target. An error describes what remains of it.
-func (c *ExportCommand) write(s *cli.Session, x operate.Explainer, target *export.Target, all int64, o export.Options) (pages, lost int, err error) {
-	store, err := objects.Open(x.Config.S3)
-	if err != nil {
-		target.Abort()
-		return 0, 0, err
-	}
+func (c *ExportCommand) write(s *cli.Session, p cli.Parts, target *export.Target, all int64, o export.Options) (pages, lost int, err error) {
 	if c.Lossy {
 		o.Damaged = func(_ string, err error) {
 			lost++
@@ -163,10 +153,11 @@ func (c *ExportCommand) write(s *cli.Session, x operate.Explainer, target *expor
 	ctx, end := progress.Start(s, "exporting", all)
 	if c.refused() {
 		pages, err = export.WriteRows(ctx, target, o, func(put func(string, any) error) error {
-			return x.Refused(ctx, c.Crawl, func(r *operate.Refusal) error { return put(r.URL, r) })
+			explainer := operate.Explainer{Topics: p.Topics, Config: p.Config, DB: p.DB, At: c.At}
+			return explainer.Refused(ctx, c.Crawl, func(r *operate.Refusal) error { return put(r.URL, r) })
 		})
 	} else {
-		pages, err = export.Write(ctx, target, x.DB, segment.NewAhead(store, exportCache), sel, o)
+		pages, err = export.Write(ctx, target, p.DB, segment.NewAhead(p.Store, exportCache), sel, o)
 	}
 	end()
 	if err == nil {

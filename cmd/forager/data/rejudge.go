@@ -61,18 +61,11 @@ func (c *RejudgeCommand) Run(s *cli.Session) error {
 	if !(c.Rate >= 0.001 && c.Rate <= 1e6) {
 		return cli.Usagef("--rate %g: it must lie between 0.001 and 1e6 pages a second", c.Rate)
 	}
-	cfg, b, ctl, err := s.OpenCrawl(c.Crawl)
+	p, ctl, err := s.OpenCrawl(c.Crawl)
 	if err != nil {
 		return err
 	}
-	store, err := objects.Open(cfg.S3)
-	if err != nil {
-		return err
-	}
-	db, err := s.OpenAnalytics(cfg)
-	if err != nil {
-		return err
-	}
+	b, db, store := p.Topics, p.DB, p.Store
 	if len(c.Focus) > 0 {
 		ctl.Focus, ctl.Weights, ctl.Bad = c.Focus, nil, nil
 	}

@@ -31,11 +31,7 @@ or has ended; the path comes from ClickHouse.
 
 // Run runs it.
 func (c *WhyCommand) Run(s *cli.Session) error {
-	cfg, b, err := s.OpenTopics()
-	if err != nil {
-		return err
-	}
-	db, err := s.OpenAnalytics(cfg)
+	cfg, b, db, err := s.OpenTables()
 	if err != nil {
 		return err
 	}

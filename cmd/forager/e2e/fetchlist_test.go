@@ -47,14 +47,19 @@ func (r *rig) testFetchList(t *testing.T) {
 		urls = append(urls, "http://"+listedHost+"/"+path)
 	}
 	p := crawls.Politely{Contact: "you@example.org"}
+	parts, err := r.s.OpenParts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer parts.Topics.Close()
 	look := func(again bool) string {
 		p.Again = again
-		f, err := crawls.FetchList(r.s, r.cfg, r.books, urls, p)
+		f, err := crawls.FetchList(r.s, parts, urls, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := make(map[string]string)
-		failed, err := f.Pages(r.s, r.books, func(p crawls.FetchedPage) error {
+		failed, err := f.Pages(r.s, func(p crawls.FetchedPage) error {
 			for _, u := range p.Asked {
 				got[u] = p.URL + " " + string(p.Body)
 			}
@@ -82,7 +87,7 @@ func (r *rig) testFetchList(t *testing.T) {
 	if second := look(true); second != first+"-2" || r.web.requests(listedHost) == asked {
 		t.Errorf("asked for again it is not: %s, then %s", first, second)
 	}
-	if _, err := crawls.FetchList(r.s, r.cfg, r.books, urls[:1], crawls.Politely{}); err == nil || !strings.Contains(err.Error(), "contact") {
+	if _, err := crawls.FetchList(r.s, parts, urls[:1], crawls.Politely{}); err == nil || !strings.Contains(err.Error(), "contact") {
 		t.Errorf("without a contact: %v", err)
 	}
 	r.verified(first)

@@ -95,7 +95,7 @@ func (r *rig) watchLiked(crawl, second string) []string {
 		}
 		resumed <- err
 	}()
-	l, result := &crawlcmd.Liking{S: r.s, Cfg: r.cfg, B: opened.B}, &crawlcmd.LikeResult{Crawl: crawl}
+	l, result := &crawlcmd.Liking{S: r.s, Parts: opened.Parts}, &crawlcmd.LikeResult{Crawl: crawl}
 	if err := errors.Join(l.Watch(opened.Critic, opened.Set, result), <-resumed); err != nil {
 		r.t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"forager/internal/classify/examples"
 	"forager/internal/export"
 	"forager/internal/platform/analytics"
-	"forager/internal/platform/objects"
 	"forager/internal/rank/edgefile"
 	"forager/internal/rank/guidetraining"
 	"forager/internal/rank/localgraph"
@@ -188,19 +187,11 @@ func targetsIn(ctx context.Context, path string, in *examples.Intake) (urls []st
 
 // store writes the pages of the crawl to a file and returns the URLs of those that were judged to be on topic.
 func (f *graphFlags) store(s *cli.Session, path string) (judged []string, err error) {
-	cfg, b, ctl, err := s.OpenCrawl(f.Crawl)
+	p, ctl, err := s.OpenCrawl(f.Crawl)
 	if err != nil {
 		return nil, err
 	}
-	db, err := s.OpenAnalytics(cfg)
-	if err != nil {
-		return nil, err
-	}
-	if err := (&data.ExportCommand{Crawl: f.Crawl, Wait: f.wait}).Complete(s, b, db); err != nil {
-		return nil, err
-	}
-	store, err := objects.Open(cfg.S3)
-	if err != nil {
+	if err := (&data.ExportCommand{Crawl: f.Crawl, Wait: f.wait}).Complete(s, p.Topics, p.DB); err != nil {
 		return nil, err
 	}
 	out, err := export.Create(s, path, false)
@@ -208,7 +199,7 @@ func (f *graphFlags) store(s *cli.Session, path string) (judged []string, err er
 		return nil, err
 	}
 	sel := analytics.Selection{Crawl: f.Crawl, Outcome: "delivered"}
-	_, err = export.Write(s, out, db, store, sel, export.Options{Format: export.WARC, Gzip: true, Date: time.UnixMilli(ctl.GetCreatedAt()), Name: "crawl.warc.gz"})
+	_, err = export.Write(s, out, p.DB, p.Store, sel, export.Options{Format: export.WARC, Gzip: true, Date: time.UnixMilli(ctl.GetCreatedAt()), Name: "crawl.warc.gz"})
 	if err != nil {
 		out.Abort()
 		return nil, fmt.Errorf("pages of %s: %w", f.Crawl, err)
@@ -216,7 +207,7 @@ func (f *graphFlags) store(s *cli.Session, path string) (judged []string, err er
 	if err := out.Commit(); err != nil || f.Above == 0 {
 		return nil, err
 	}
-	return f.judged(s, db)
+	return f.judged(s, p.DB)
 }
 
 // judged returns the pages of the crawl that are targets according to its critic.

@@ -26,15 +26,11 @@ func (c *HostsCommand) Run(s *cli.Session) error {
 	if c.Most < 1 {
 		return fmt.Errorf("--most is %d; it must be at least 1", c.Most)
 	}
-	cfg, b, err := s.OpenTopics()
+	_, b, db, err := s.OpenTables()
 	if err != nil {
 		return err
 	}
 	if _, err := b.Control(c.Crawl); err != nil {
-		return err
-	}
-	db, err := s.OpenAnalytics(cfg)
-	if err != nil {
 		return err
 	}
 	hosts, err := db.Report(c.Crawl).Treated(s, c.Most)

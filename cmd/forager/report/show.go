@@ -136,11 +136,7 @@ type span struct {
 }
 
 func (c *ShowCommand) Run(s *cli.Session) error {
-	cfg, b, err := s.OpenTopics()
-	if err != nil {
-		return err
-	}
-	db, err := s.OpenAnalytics(cfg)
+	cfg, b, db, err := s.OpenTables()
 	if err != nil {
 		return err
 	}

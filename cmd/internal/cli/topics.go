@@ -31,14 +31,38 @@ func (s *Session) OpenTopics() (*pipeline.Config, *Topics, error) {
 	return cfg, b, err
 }
 
-// OpenCrawl opens the books and finds the control record of a crawl in them.
-func (s *Session) OpenCrawl(name string) (*pipeline.Config, *Topics, *schemas.CrawlControl, error) {
+// OpenTables opens the books and ClickHouse.
+func (s *Session) OpenTables() (*pipeline.Config, *Topics, *analytics.DB, error) {
 	cfg, b, err := s.OpenTopics()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ctl, err := b.Control(name)
-	return cfg, b, ctl, err
+	db, err := s.OpenAnalytics(cfg)
+	return cfg, b, db, err
+}
+
+// Parts are all that have records of crawls.
+type Parts struct {
+	Config *pipeline.Config
+	Topics *Topics
+	DB     *analytics.DB
+	Store  *objects.Store
+}
+
+// OpenParts opens the books, ClickHouse and the object store.
+func (s *Session) OpenParts() (p Parts, err error) {
+	if p.Config, p.Topics, p.DB, err = s.OpenTables(); err == nil {
+		p.Store, err = objects.Open(p.Config.S3)
+	}
+	return p, err
+}
+
+// OpenCrawl is OpenParts, and finds the control record of a crawl.
+func (s *Session) OpenCrawl(name string) (p Parts, ctl *schemas.CrawlControl, err error) {
+	if p, err = s.OpenParts(); err == nil {
+		ctl, err = p.Topics.Control(name)
+	}
+	return p, ctl, err
 }
 
 // OpenStore opens the books and the object store.

@@ -14,8 +14,6 @@ import (
 	"forager/internal/export"
 	"forager/internal/operate"
 	"forager/internal/platform/analytics"
-	"forager/internal/platform/objects"
-	"forager/internal/platform/pipeline"
 	"forager/schemas"
 )
 
@@ -33,7 +31,7 @@ type Politely struct {
 type FetchedList struct {
 	Crawl string
 	urls  []string
-	cfg   *pipeline.Config
+	parts cli.Parts
 }
 
 // FetchedPage is a page of a list.
@@ -51,8 +49,8 @@ type Unfetched struct {
 }
 
 // FetchList fetches URLs, canonical and distinct, and returns when each has an outcome. It shows progress on standard error.
-func FetchList(s *cli.Session, cfg *pipeline.Config, b *cli.Topics, urls []string, p Politely) (*FetchedList, error) {
-	f := &FetchedList{urls: urls, cfg: cfg}
+func FetchList(s *cli.Session, parts cli.Parts, urls []string, p Politely) (*FetchedList, error) {
+	f, b := &FetchedList{urls: urls, parts: parts}, parts.Topics
 	f.Crawl = f.Name(b, p.Again)
 	crawl, err := crawlfile.Fetching(f.Crawl, p.Contact, p.Delay, urls)
 	if err != nil {
@@ -60,11 +58,7 @@ func FetchList(s *cli.Session, cfg *pipeline.Config, b *cli.Topics, urls []strin
 	}
 	old, _ := b.Newest(f.Crawl)
 	if old == nil {
-		store, err := objects.Open(cfg.S3)
-		if err == nil {
-			err = operate.Create(s, b, store, crawl, false)
-		}
-		if err != nil {
+		if err := operate.Create(s, b, parts.Store, crawl, false); err != nil {
 			return nil, err
 		}
 	}
@@ -111,19 +105,11 @@ func (f *FetchedList) Name(b *cli.Topics, again bool) string {
 }
 
 // Pages calls take with every page, in the order of the crawl, and returns the URLs without one, in the order of the list.
-func (f *FetchedList) Pages(s *cli.Session, b *cli.Topics, take func(FetchedPage) error) ([]Unfetched, error) {
-	db, err := s.OpenAnalytics(f.cfg)
-	if err != nil {
+func (f *FetchedList) Pages(s *cli.Session, take func(FetchedPage) error) ([]Unfetched, error) {
+	if err := operate.Loaded(s, f.parts.Topics, time.Minute); err != nil {
 		return nil, err
 	}
-	store, err := objects.Open(f.cfg.S3)
-	if err != nil {
-		return nil, err
-	}
-	if err := operate.Loaded(s, b, time.Minute); err != nil {
-		return nil, err
-	}
-	answers, err := f.answers(s, db)
+	answers, err := f.answers(s, f.parts.DB)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +124,7 @@ func (f *FetchedList) Pages(s *cli.Session, b *cli.Topics, take func(FetchedPage
 		}
 	}
 	sel := analytics.Selection{Crawl: f.Crawl, Outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED)}
-	err = export.Each(s, db, store, sel, func(p export.Page) error {
+	err = export.Each(s, f.parts.DB, f.parts.Store, sel, func(p export.Page) error {
 		return take(FetchedPage{Page: p, Asked: slices.Clone(asked[p.URL])})
 	})
 	if err != nil {
