@@ -115,6 +115,7 @@ func Sum(ctx context.Context, d *DB, of Summed) error {
 	// Complete: the sums by outcome have everything once.
 	insert("revision", allSums, "'total', '', "+added+"{revision:UInt64} AND breakdown = 'outcome'")
 	if err != nil {
+		_ = d.Exec(ctx, remove+" AND revision = {partial:UInt64}", params) // if it fails, too, a later pass deletes them
 		return fmt.Errorf("sums of crawl %s: %w", of.Crawl, err)
 	}
 	return d.Exec(ctx, remove+" AND as_of < fromUnixTimestamp64Milli({before:Int64}, 'UTC')", Params{"crawl": of.Crawl, "before": at.Before.UnixMilli()})
