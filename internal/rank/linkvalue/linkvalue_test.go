@@ -453,11 +453,12 @@ func TestFitIsTheBest(t *testing.T) {
 func BenchmarkObserve(b *testing.B) {
 	r := New(true)
 	n := 0
+	url := func(n int) string { return fmt.Sprintf("http://h%d.example/wiki/Page_of_%d/Item-%d.html", n%50, n%1000, n) }
 	page := func() *schemas.LinkFound {
 		n++
-		rec := &schemas.LinkFound{Url: fmt.Sprint(n), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .5, Calibrated: float64(n%7) / 7}}
+		rec := &schemas.LinkFound{Url: url(n), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .5, Calibrated: float64(n%7) / 7}}
 		for i := range 50 {
-			rec.Links = append(rec.Links, &schemas.Link{Url: fmt.Sprint(n + 1 + (i*i*i*n)%(40*n+50))})
+			rec.Links = append(rec.Links, &schemas.Link{Url: url(n + 1 + (i*i*i*n)%(40*n+50))})
 		}
 		return rec
 	}

@@ -101,16 +101,12 @@ func withoutScheme(url string) string {
 // question mark is one, too.
 func directories(url string) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
-		url, last, n := withoutScheme(url), 0, 0
-		var hash xxhash.Digest
-		hash.Reset()
+		url, n := withoutScheme(url), 0
 		for i := range len(url) {
 			if url[i] != '/' && url[i] != '?' {
 				continue
 			}
-			_, _ = hash.WriteString(url[last : i+1]) // the error is always nil
-			last = i + 1
-			if n++; !yield(hash.Sum64()) || n == mostOfURL {
+			if n++; !yield(xxhash.Sum64String(url[:i+1])) || n == mostOfURL {
 				return
 			}
 		}
