@@ -184,6 +184,9 @@ func guarded(t *testing.T, o operator) {
 }
 
 func readDone(t *testing.T, r *rig, o *operator) {
+	if err := operate.Loaded(r.s, r.books, time.Minute); err != nil { // the last status, too
+		t.Fatal(err)
+	}
 	crawls := ask[listed[view.Crawl]](o, "/api/v1/crawls?limit=1")
 	if len(crawls.Items) != 1 || crawls.Items[0].Crawl != "done" || crawls.Next == "" {
 		t.Fatalf("%+v", crawls)
