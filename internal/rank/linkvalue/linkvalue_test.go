@@ -453,7 +453,9 @@ func TestFitIsTheBest(t *testing.T) {
 func BenchmarkObserve(b *testing.B) {
 	r := New(true)
 	n := 0
-	url := func(n int) string { return fmt.Sprintf("http://h%d.example/wiki/Page_of_%d/Item-%d.html", n%50, n%1000, n) }
+	url := func(n int) string {
+		return fmt.Sprintf("http://h%d.example/wiki/Page_of_%d/Item-%d.html", n%50, n%1000, n)
+	}
 	page := func() *schemas.LinkFound {
 		n++
 		rec := &schemas.LinkFound{Url: url(n), Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: &schemas.Judgement{Raw: .5, Calibrated: float64(n%7) / 7}}
