@@ -46,13 +46,12 @@ func (l *Live) Rows(ctx context.Context, table Table, sample *Sample, f func(at 
 	sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + table.From
 	for i := range len(bounds) + 1 {
 		in := where[:len(where):len(where)]
+		params["to"] = lastID // of the last range, which has no bound
 		if i > 0 {
 			in, params["from"] = append(in, table.Key.Column+" >= "+fmt.Sprintf(table.Key.Bound, "{from:String}")), bounds[i-1]
 		}
 		if i < len(bounds) {
 			in, params["to"] = append(in, table.Key.Column+" < "+fmt.Sprintf(table.Key.Bound, "{to:String}")), bounds[i]
-		} else {
-			params["to"] = lastID
 		}
 		if err := l.Query(ctx, sql+whereOf(in)+settings, params, func(row []string) error { return l.row(table, row, f) }); err != nil {
 			return err
