@@ -67,7 +67,9 @@ func TestBrowser(t *testing.T) {
 	if err := os.MkdirAll(shots, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r.until("steered", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 0 })
+	// It is paused while the views are drawn, or it ends before it is steered on a fast machine.
+	r.until("steered", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 300 })
+	r.mustRun("crawl", "pause", "steered")
 	r.fakes("steered", "broken at 17", "other")
 	o.class("broken at #", 1)
 	page := url.QueryEscape(ask[listed[analytics.SeenPage]](o, "/api/v1/crawls/done/pages?limit=1").Items[0].URL)
@@ -105,6 +107,7 @@ func TestBrowser(t *testing.T) {
 	}
 	faults = nil
 	actInBrowser(t, ctx, r, o)
+	r.mustRun("crawl", "resume", "steered")
 	steerInBrowser(t, ctx, o)
 	for _, f := range faults {
 		gone := strings.Contains(f, "status of 404") && strings.HasSuffix(f, "/crawls/steered?against=pages") // its page is renewed while it is deleted
