@@ -49,8 +49,7 @@
 //
 // # Text
 //
-// Text returns the words of a page for people and for critics that are trained on them. Where the tags of a
-// page nest well enough it is read from them without a tree, at a fifth of the cost (quick.go).
+// Text returns the words of a page for people and for critics that are trained on them.
 //
 // Where html.Parse departs from the HTML standard, and why the screen reads bytes, is docs/decisions/0321.
 package dom

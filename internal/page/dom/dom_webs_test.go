@@ -4,7 +4,6 @@ package dom
 
 import (
 	"testing"
-	"time"
 
 	"forager/internal/testkit/frozen"
 	"forager/internal/web/warc"
@@ -77,40 +76,6 @@ func TestWebsPagesKeepTheirPromises(t *testing.T) {
 			if lengths != [2]int{len(compact.leaves), len(paper.leaves)} {
 				t.Errorf("%s has %v leaves, want %d and %d", p.url, lengths, len(compact.leaves), len(paper.leaves))
 			}
-		}
-	}
-}
-
-// TestWebsQuickText compares the text that is read without a tree with that of the tree. Of modern pages nearly all can be
-// read so.
-func TestWebsQuickText(t *testing.T) {
-	for web, least := range map[string]float64{"webkb": .6, "webplatform": .95, "archwiki": .95, "beyondunreal": .95} {
-		pages := storedPages(t, web)
-		quick := 0
-		var took, tree time.Duration
-		for _, p := range pages {
-			enc := detect(p.body, p.contentType)
-			start := time.Now()
-			got, ok := quickText(enc.decode(p.body), enc.guessed)
-			took += time.Since(start)
-			start = time.Now()
-			want := treeText(p.body, p.contentType)
-			tree += time.Since(start)
-			if !ok {
-				continue
-			}
-			if quick++; got != want {
-				same := 0
-				for same < min(len(got), len(want)) && got[same] == want[same] {
-					same++
-				}
-				t.Errorf("%s: %.60q, the tree has %.60q", p.url, got[max(0, same-20):], want[max(0, same-20):])
-			}
-		}
-		share := float64(quick) / float64(len(pages))
-		t.Logf("%s: %.3f of %d pages, %s a page; by the tree %s", web, share, len(pages), took/time.Duration(len(pages)), tree/time.Duration(len(pages)))
-		if share < least {
-			t.Errorf("%s: %.3f of the pages are read without a tree", web, share)
 		}
 	}
 }

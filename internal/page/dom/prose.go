@@ -6,12 +6,6 @@ import "strings"
 // collapsed, a line for each block. Words of different leaves are separated. It has the same bounds as Parse, so
 // that the tokens of both are the same.
 func Text(body []byte, contentType string) string {
-	enc := detect(body, contentType)
-	if text := enc.decode(body); !heavy(text) {
-		if s, ok := quickText(text, enc.guessed); ok {
-			return s
-		}
-	}
 	r, _ := decodeAndRead(body, contentType, Settings{}.withDefaults(), newProse)
 	return r.prose.text.String()
 }
