@@ -2,20 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"forager/internal/crawl/controls"
 	"forager/internal/platform/analytics"
 	"forager/internal/stream"
 	"forager/schemas"
 )
-
-// insertRows is the most rows of one insert: a page has up to 2,000 links.
-const insertRows = 100_000
 
 // loader writes batches of records into the tables.
 type loader struct {
@@ -36,17 +32,33 @@ func (l *loader) metrics() prometheus.Collector {
 	return l.loaded
 }
 
+// topicsAtOnce is the number of topics whose rows are made or inserted at once: while the engine writes those of one, the stage encodes those of
+// another.
+const topicsAtOnce = 2
+
 // load writes a batch: all of it is in the tables when it returns nil. Calls must not overlap.
 func (l *loader) load(ctx context.Context, rs []stream.Record) error {
-	b := &l.rows
-	defer b.empty()
+	defer func() {
+		for _, t := range l.rows.tables() {
+			t.rows.empty()
+		}
+	}()
+	topics := make(map[string][]*stream.Record)
 	for i := range rs {
-		if l.crawls.Deleted(rs[i].Headers[schemas.HeaderCrawl]) {
-			continue
+		if !l.crawls.Deleted(rs[i].Headers[schemas.HeaderCrawl]) {
+			topics[rs[i].Topic] = append(topics[rs[i].Topic], &rs[i])
 		}
-		if err := b.add(&rs[i]); err != nil {
-			return fmt.Errorf("%s/%d offset %d: %w", rs[i].Topic, rs[i].Partition, rs[i].Offset, err)
+	}
+	each := func(f func(topic string) error) error {
+		var g errgroup.Group
+		g.SetLimit(topicsAtOnce)
+		for topic := range topics {
+			g.Go(func() error { return stream.Recovered(func() error { return f(topic) }) })
 		}
+		return g.Wait()
+	}
+	if err := each(func(topic string) error { return l.rows.addAll(topics[topic]) }); err != nil {
+		return err
 	}
 	if !l.ready.Load() {
 		if err := l.db.Migrate(ctx); err != nil {
@@ -54,39 +66,21 @@ func (l *loader) load(ctx context.Context, rs []stream.Record) error {
 		}
 		l.ready.Store(true)
 	}
-	return class(ctx, l.insert(ctx, b))
+	return each(func(topic string) error { return class(ctx, l.insert(ctx, topic)) })
 }
 
-func (l *loader) insert(ctx context.Context, b *rows) error {
-	for _, insert := range []func() error{
-		func() error { return insert(ctx, l, "requests", b.requests) },
-		func() error { return insert(ctx, l, "markers", b.markers) },
-		func() error { return insert(ctx, l, "fetches", b.fetches) },
-		func() error { return insert(ctx, l, "judgements", b.judgements) },
-		func() error { return insert(ctx, l, "links", b.links) }, // before the verdicts: a verdict in its table has its links in theirs
-		func() error { return insert(ctx, l, "rejudgements", b.rejudged) },
-		func() error { return insert(ctx, l, "verdicts", b.verdicts) },
-		func() error { return insert(ctx, l, "leaps", b.leaps) },
-		func() error { return insert(ctx, l, "models", b.models) },
-		func() error { return insert(ctx, l, "hubs", b.hubs) },
-		func() error { return insert(ctx, l, "controls", b.controls) },
-		func() error { return insert(ctx, l, "statuses", b.statuses) },
-		func() error { return insert(ctx, l, "letters", b.letters) },
-	} {
-		if err := insert(); err != nil {
-			return err
+// insert writes the rows of a topic.
+func (l *loader) insert(ctx context.Context, topic string) error {
+	for _, t := range l.rows.tables() {
+		if t.topic != topic {
+			continue
 		}
-	}
-	return nil
-}
-
-func insert[R analytics.Row](ctx context.Context, l *loader, table string, all []R) error {
-	for part := range slices.Chunk(all, insertRows) {
-		if err := analytics.Insert(ctx, l.db, part); err != nil {
-			return err
-		}
+		n, err := t.rows.insert(ctx, l.db)
 		if l.loaded != nil {
-			l.loaded.WithLabelValues(table).Add(float64(len(part)))
+			l.loaded.WithLabelValues(t.name).Add(float64(n))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func (p plain) add(view, key, row string) {
 func TestReplaysNeverCountTwice(t *testing.T) {
 	l := &loader{db: database(t), crawls: controls.New()}
 	// Requests more often: it takes a marker and an older owner to make one void.
-	topics := append(slices.Repeat([]string{schemas.TopicFetchRequested}, 8), inputs...)
+	topics := append(slices.Repeat([]string{schemas.TopicFetchRequested}, 8), inputs()...)
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
@@ -334,7 +334,7 @@ func TestRowsOfLinks(t *testing.T) {
 }
 
 func TestUndecodableRecordsAreRefused(t *testing.T) {
-	for _, topic := range inputs {
+	for _, topic := range inputs() {
 		r := stream.Record{Topic: topic, Value: []byte("\xff\xff\xff"), Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderID: "00"}}
 		if err := new(rows).add(&r); err == nil || stream.IsBroken(err) || stream.IsUnavailable(err) {
 			t.Errorf("%s: %v", topic, err)
@@ -363,7 +363,7 @@ func FuzzAdd(f *testing.F) {
 		f.Add(uint8(i), b)
 	}
 	f.Fuzz(func(t *testing.T, topic uint8, value []byte) {
-		r := stream.Record{Topic: inputs[int(topic)%len(inputs)], Value: value}
+		r := stream.Record{Topic: inputs()[int(topic)%len(inputs())], Value: value}
 		var b rows
 		if err := b.add(&r); err != nil {
 			return
@@ -377,6 +377,30 @@ func FuzzAdd(f *testing.F) {
 			if len(x.ID) != 16 || len(x.Request) != 16 || len(x.Terms) != len(x.Offsets) {
 				t.Fatalf("%+v", x)
 			}
+		}
+	})
+}
+
+// FuzzWithoutTable: of a record nothing is lost but its table.
+func FuzzWithoutTable(f *testing.F) {
+	id := schemas.RequestID("c", "http://a/", 1).Bytes()
+	b, err := proto.Marshal(&schemas.LinkFound{Id: id, Links: []*schemas.Link{{Url: ":"}}, Table: &schemas.LeafTable{Terms: []string{"a"}}, Fingerprint: 7})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add(append(b, b...))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		var whole, less schemas.LinkFound
+		known := proto.UnmarshalOptions{DiscardUnknown: true}
+		if err := known.Unmarshal(value, &whole); err != nil {
+			return
+		}
+		if err := known.Unmarshal(withoutTable(value), &less); err != nil || less.Table != nil {
+			t.Fatalf("table %v, %v", less.Table, err)
+		}
+		if whole.Table = nil; !proto.Equal(&whole, &less) {
+			t.Errorf("%v, whole %v", &less, &whole)
 		}
 	})
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/platform/analytics"
@@ -12,42 +14,84 @@ import (
 	"forager/schemas"
 )
 
-// inputs are the topics that are loaded.
-var inputs = []string{
-	schemas.TopicCrawlControl, schemas.TopicCrawlStatus, schemas.TopicFetchRequested, schemas.TopicPageFetched,
-	schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled, schemas.TopicModelPublished,
-	schemas.TopicHubRanked, schemas.TopicPageRejudged, schemas.TopicDeadLetter,
-}
-
 // rows are the rows of a batch of records, by table.
 type rows struct {
-	requests   []analytics.Request
-	markers    []analytics.Marker
-	fetches    []analytics.Fetch
-	judgements []analytics.Judgement
-	rejudged   []analytics.Rejudgement
-	verdicts   []analytics.Verdict
-	links      []analytics.Link
-	leaps      []analytics.Leap
-	models     []analytics.Model
-	hubs       []analytics.Hub
-	controls   []analytics.Control
-	statuses   []analytics.Status
-	letters    []analytics.Letter
+	requests   rowsOf[analytics.Request]
+	markers    rowsOf[analytics.Marker]
+	fetches    rowsOf[analytics.Fetch]
+	judgements rowsOf[analytics.Judgement]
+	rejudged   rowsOf[analytics.Rejudgement]
+	verdicts   rowsOf[analytics.Verdict]
+	links      rowsOf[analytics.Link]
+	leaps      rowsOf[analytics.Leap]
+	models     rowsOf[analytics.Model]
+	hubs       rowsOf[analytics.Hub]
+	controls   rowsOf[analytics.Control]
+	statuses   rowsOf[analytics.Status]
+	letters    rowsOf[analytics.Letter]
 }
 
-// empty removes all rows and keeps the capacity.
-func (b *rows) empty() {
-	*b = rows{
-		requests: emptied(b.requests), markers: emptied(b.markers), fetches: emptied(b.fetches), judgements: emptied(b.judgements),
-		verdicts: emptied(b.verdicts), links: emptied(b.links), leaps: emptied(b.leaps), models: emptied(b.models),
-		hubs: emptied(b.hubs), rejudged: emptied(b.rejudged), controls: emptied(b.controls), statuses: emptied(b.statuses), letters: emptied(b.letters),
+// table is a table with the topic whose records are its rows.
+type table struct {
+	topic, name string
+	rows        interface {
+		insert(context.Context, *analytics.DB) (int, error)
+		empty()
 	}
 }
 
-func emptied[R analytics.Row](all []R) []R {
-	clear(all)
-	return all[:0]
+// tables returns the tables in the order in which those of a topic are written: a verdict in its table has its links in theirs.
+func (b *rows) tables() []table {
+	return []table{
+		{schemas.TopicCrawlControl, "controls", &b.controls}, {schemas.TopicCrawlStatus, "statuses", &b.statuses},
+		{schemas.TopicFetchRequested, "requests", &b.requests}, {schemas.TopicFetchRequested, "markers", &b.markers},
+		{schemas.TopicPageFetched, "fetches", &b.fetches}, {schemas.TopicPageJudged, "judgements", &b.judgements},
+		{schemas.TopicLinkFound, "links", &b.links}, {schemas.TopicLinkFound, "verdicts", &b.verdicts},
+		{schemas.TopicLeapSettled, "leaps", &b.leaps}, {schemas.TopicModelPublished, "models", &b.models},
+		{schemas.TopicHubRanked, "hubs", &b.hubs}, {schemas.TopicPageRejudged, "rejudgements", &b.rejudged},
+		{schemas.TopicDeadLetter, "letters", &b.letters},
+	}
+}
+
+// inputs returns the topics that are loaded.
+func inputs() (topics []string) {
+	for _, t := range new(rows).tables() {
+		topics = append(topics, t.topic)
+	}
+	return slices.Compact(topics)
+}
+
+// rowsOf are the rows of a table.
+type rowsOf[R analytics.Row] []R
+
+// insertRows is the most rows of one insert: a page has up to 2,000 links.
+const insertRows = 100_000
+
+// insert returns the number of rows that were written.
+func (o *rowsOf[R]) insert(ctx context.Context, db *analytics.DB) (n int, err error) {
+	for part := range slices.Chunk(*o, insertRows) {
+		if err := analytics.Insert(ctx, db, part); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return n, nil
+}
+
+// empty removes all rows and keeps the capacity.
+func (o *rowsOf[R]) empty() {
+	clear(*o)
+	*o = (*o)[:0]
+}
+
+// addAll adds the rows of records of one topic. Each topic has tables of its own, so calls for different topics may overlap.
+func (b *rows) addAll(rs []*stream.Record) error {
+	for _, r := range rs {
+		if err := b.add(r); err != nil {
+			return fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+		}
+	}
+	return nil
 }
 
 // add adds the rows of one record.
@@ -138,9 +182,25 @@ func (b *rows) judged(r *stream.Record, place analytics.Place) error {
 	return nil
 }
 
+// withoutTable removes LinkFound.table, half of a record and in no column, from an encoded LinkFound.
+func withoutTable(found []byte) (kept []byte) {
+	const table = 14
+	for rest := found; len(rest) > 0; {
+		number, _, n := protowire.ConsumeField(rest)
+		if n < 0 {
+			return found // decode reports it
+		}
+		if number != table {
+			kept = append(kept, rest[:n]...)
+		}
+		rest = rest[n:]
+	}
+	return kept
+}
+
 func (b *rows) found(r *stream.Record, place analytics.Place) error {
 	m := new(schemas.LinkFound)
-	if err := decode(r.Value, m); err != nil {
+	if err := decode(withoutTable(r.Value), m); err != nil {
 		return err
 	}
 	b.verdicts = append(b.verdicts, analytics.NewVerdict(m, place))
@@ -175,7 +235,7 @@ func (b *rows) letter(r *stream.Record, place analytics.Place) error {
 }
 
 // one adds the row of a record that makes one.
-func one[M proto.Message, R analytics.Row](rows *[]R, m M, row func(M, analytics.Place) R, r *stream.Record, place analytics.Place) error {
+func one[M proto.Message, R analytics.Row](rows *rowsOf[R], m M, row func(M, analytics.Place) R, r *stream.Record, place analytics.Place) error {
 	if err := decode(r.Value, m); err != nil {
 		return err
 	}

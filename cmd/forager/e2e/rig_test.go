@@ -99,7 +99,7 @@ func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 		t.Fatal(err)
 	}
 	// A killed member is detected sooner, to shorten tests.
-	b = []byte(strings.NewReplacer(append([]string{"session_timeout: 10s", "session_timeout: 6s", "file_age: 1m", "file_age: 1s", "flush: 1500ms", "flush: 1s"}, change...)...).Replace(string(b)))
+	b = []byte(strings.NewReplacer(append([]string{"session_timeout: 10s", "session_timeout: 6s", "file_age: 1m", "file_age: 1s"}, change...)...).Replace(string(b)))
 	if broker := os.Getenv("FORAGER_KAFKA"); broker != "" {
 		b = []byte(realKafka(t, string(b), broker))
 	}

@@ -232,7 +232,7 @@ type Distill struct {
 type LoadClickHouse struct {
 	Common    `yaml:",inline"`
 	BatchRows int           `yaml:"batch_rows" default:"50000" range:"1..10000000" help:"rows at which a batch is inserted"`
-	Flush     time.Duration `yaml:"flush" default:"1500ms" range:"1ms..1h" help:"age at which a batch is inserted"`
+	Flush     time.Duration `yaml:"flush" default:"1s" range:"1ms..1h" help:"age at which a batch is inserted"`
 }
 
 // ArchiveParquet are the settings of the stage archive-parquet.
