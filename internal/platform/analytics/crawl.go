@@ -14,13 +14,24 @@ func (d *DB) Crawls(ctx context.Context) ([]string, error) {
 
 // Complete counts the pages of an outcome whose rows are all there: a page combines rows of several topics, which are
 // loaded one after another.
-func (d *DB) Complete(ctx context.Context, crawl, outcome string) (uint64, error) {
-	const of = "(SELECT id FROM %s WHERE crawl = {crawl:String})"
-	sql := "SELECT count() FROM verdicts WHERE crawl = {crawl:String} AND outcome = {outcome:String} AND id IN " + fmt.Sprintf(of, "requests")
+func (d *DB) Complete(ctx context.Context, crawl, outcome string) (pages uint64, err error) {
+	const within = "crawl = {crawl:String} AND id BETWEEN toFixedString(unhex({from:String}), 16) AND toFixedString(unhex({to:String}), 16)"
+	sql := "SELECT count() FROM verdicts_rows FINAL WHERE outcome = {outcome:String} AND " + within +
+		" AND lower(hex(id)) IN (SELECT id FROM requests_between(from = {from:String}, to = {to:String}) WHERE crawl = {crawl:String})"
 	if outcome == schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED) {
-		sql += " AND id IN " + fmt.Sprintf(of, "fetches") + " AND id IN " + fmt.Sprintf(of, "judgements")
+		sql += " AND id IN (SELECT id FROM fetches_rows WHERE " + within + ") AND id IN (SELECT id FROM judgements_rows WHERE " + within + ")"
 	}
-	return single[uint64](ctx, d, sql, Params{"crawl": crawl, "outcome": outcome})
+	params := Params{"crawl": crawl, "outcome": outcome}
+	rows, err := single[uint64](ctx, d, "SELECT count() FROM verdicts_rows WHERE crawl = {crawl:String}", params)
+	for params["from"], params["to"] = range idRanges(4 * rows) { // of each of four tables
+		if err != nil {
+			break
+		}
+		var n uint64
+		n, err = single[uint64](ctx, d, sql, params)
+		pages += n
+	}
+	return pages, err
 }
 
 // Outcomes calls f with the outcome of every attempt at a URL of a crawl, in order; redirect is the target of a

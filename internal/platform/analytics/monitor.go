@@ -93,11 +93,10 @@ var HostsBy = map[string]string{"yield": "sum DESC", "waste": "delivered - sum D
 
 // Hosts returns hosts of a crawl in one of the orders of HostsBy, at most so many after the first skipped ones.
 func (d *DB) Hosts(ctx context.Context, crawl, by string, skip, most int) ([]Host, error) {
-	return collect[Host](ctx, d, `SELECT domain(url) AS host, count(), countIf(outcome = 'delivered') AS delivered,
-			countIf(outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable')) AS failed, countIf(outcome = 'deferred') AS deferred,
-			countIf(startsWith(outcome, 'robots-')) AS robots, sumIf(relevance, outcome = 'delivered') AS sum,
-			sum / greatest(delivered, 1), topKIf(1)(toString(outcome), outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable'))[1]
-		FROM verdicts WHERE crawl = {crawl:String} GROUP BY host ORDER BY `+HostsBy[by]+`, host LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
+	return collect[Host](ctx, d, `WITH outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable') AS fails
+		SELECT host, sum(n), sumIf(n, outcome = 'delivered') AS delivered, sumIf(n, fails) AS failed, sumIf(n, outcome = 'deferred') AS deferred,
+			sumIf(n, startsWith(outcome, 'robots-')) AS robots, sumIf(r, outcome = 'delivered') AS sum, sum / greatest(delivered, 1), argMaxIf(toString(outcome), n, fails)
+		FROM (SELECT domain(url) AS host, outcome, count() AS n, sum(relevance) AS r FROM verdicts WHERE crawl = {crawl:String} GROUP BY host, outcome) GROUP BY host ORDER BY `+HostsBy[by]+`, host LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
 		Params{"crawl": crawl, "most": uint64(most), "skip": uint64(skip)})
 }
 
@@ -130,13 +129,15 @@ type SeenPage struct {
 // SeenPages returns requests of a crawl: those of a URL, by attempt; or without one the newest delivered pages above a relevance, at
 // most so many after the first skipped ones.
 func (d *DB) SeenPages(ctx context.Context, crawl, url string, above float64, skip, most int) ([]SeenPage, error) {
-	which := "url = {url:String} ORDER BY attempt DESC"
+	// Chosen by the ids of a few, or the view would join all pages.
+	which := "id IN (SELECT lower(hex(t.id)) FROM requests_rows AS t WHERE crawl = {crawl:String} AND url = {url:String}) ORDER BY attempt DESC LIMIT {most:UInt64} OFFSET {skip:UInt64}"
 	if url == "" {
-		which = "outcome = 'delivered' AND relevance >= {above:Float64} ORDER BY applied_at DESC, applied DESC"
+		which = `id IN (SELECT id FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered' AND relevance >= {above:Float64}
+			ORDER BY recorded_at DESC, offset DESC LIMIT {most:UInt64} OFFSET {skip:UInt64}) ORDER BY applied_at DESC, applied DESC`
 	}
 	return collect[SeenPage](ctx, d, `SELECT url, attempt, toString(outcome), status, detail, redirect, relevance, topics, posteriors, critic, title, language,
 			depth, via, score, policy, model, dispatched_at, fetched_at, applied_at, size, toUInt8(object != '')
-		FROM pages WHERE crawl = {crawl:String} AND `+which+` LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
+		FROM pages WHERE crawl = {crawl:String} AND `+which,
 		Params{"crawl": crawl, "url": url, "above": above, "most": uint64(most), "skip": uint64(skip)})
 }
 

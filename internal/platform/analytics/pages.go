@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -37,36 +38,73 @@ type StoredPage struct {
 	Offset, Length      uint64
 }
 
-func (s *Selection) query() (sql string, params Params) {
-	columns := "url, outcome, status, relevance, tempered, topics, posteriors, title, language, depth, via, fetched_at, object, object_offset, object_length"
-	if s.URLsOnly {
+// pagesAtOnce is the number of pages whose rows one query joins, in memory.
+const pagesAtOnce = 100_000
+
+// place is the place of a verdict in the order in which a crawl applied them.
+type place struct {
+	Shard  uint32
+	Offset uint64
+}
+
+// chosen returns a query for the verdicts of the selection, whatever their topics.
+func (s *Selection) chosen() string {
+	const from = "SELECT id, shard, offset FROM verdicts WHERE (crawl = {crawl:String} OR {crawl:String} = '') AND outcome = {outcome:String} AND relevance >= {above:Float64}"
+	switch {
+	case s.Among != nil:
+		return from + " AND url IN {among:Array(String)}"
+	case s.Sample > 0:
+		return from + " ORDER BY sipHash64(url), offset, id LIMIT 1 BY url LIMIT {sample:UInt64}"
+	case s.URLsOnly && s.Outcome != "delivered": // a page is delivered once
+		return from + " ORDER BY shard, offset, id LIMIT 1 BY url"
+	}
+	return from
+}
+
+// query returns a query for the pages of those chosen with places in [from, to).
+func (s *Selection) query() string {
+	columns, order := "url, outcome, status, relevance, tempered, topics, posteriors, title, language, depth, via, fetched_at, object, object_offset, object_length", "shard, applied, id"
+	switch {
+	case s.Among != nil:
+		order = "url, fetched_at, id LIMIT 1 BY url"
+	case s.Sample > 0:
+		order = "sipHash64(url), applied, id"
+	case s.URLsOnly:
 		columns = "url"
 	}
-	params = Params{"crawl": s.Crawl, "outcome": s.Outcome, "above": s.Above}
-	sql = "SELECT " + columns + " FROM pages WHERE (crawl = {crawl:String} OR {crawl:String} = '') AND outcome = {outcome:String} AND relevance >= {above:Float64}"
+	sql := "SELECT " + columns + " FROM pages WHERE (crawl = {crawl:String} OR {crawl:String} = '') AND id IN (SELECT id FROM (" + s.chosen() +
+		") WHERE (shard, offset) >= ({from_shard:UInt32}, {from:UInt64}) AND (shard, offset) < ({to_shard:UInt32}, {to:UInt64}))"
 	// A page that is being loaded may have a verdict and no position of its bytes yet.
 	sql += " AND (outcome != 'delivered' OR object != '')"
 	if s.Topic != "" {
 		sql += " AND (topics[1] = {topic:String} OR startsWith(topics[1], concat({topic:String}, '/')))"
-		params["topic"] = s.Topic
 	}
-	switch {
-	case s.Among != nil:
-		sql += " AND url IN {among:Array(String)} ORDER BY url, fetched_at, id LIMIT 1 BY url"
-		params["among"] = s.Among
-	case s.Sample > 0:
-		sql += " ORDER BY sipHash64(url), applied, id LIMIT 1 BY url LIMIT {sample:UInt64}"
-		params["sample"] = uint64(s.Sample)
-	case s.URLsOnly:
-		sql += " ORDER BY shard, applied, id LIMIT 1 BY url"
-	default:
-		sql += " ORDER BY shard, applied, id"
-	}
-	return sql, params
+	return sql + " ORDER BY " + order
 }
 
 // Pages calls f with the selected pages, in the order in which the crawl applied them, by URL (Among), or by the hash (Sample).
 func (d *DB) Pages(ctx context.Context, sel Selection, f func(*StoredPage) error) error {
-	sql, params := sel.query()
-	return each(ctx, d, sql, params, func(p StoredPage) error { return f(&p) })
+	return d.pages(ctx, sel, pagesAtOnce, f)
+}
+
+func (d *DB) pages(ctx context.Context, sel Selection, slice int, f func(*StoredPage) error) error {
+	params := Params{"crawl": sel.Crawl, "outcome": sel.Outcome, "above": sel.Above, "topic": sel.Topic, "among": sel.Among, "sample": uint64(sel.Sample), "slice": uint64(slice)}
+	var bounds []place
+	if sel.Among == nil && sel.Sample == 0 {
+		var err error
+		bounds, err = collect[place](ctx, d, "SELECT shard, offset FROM (SELECT shard, offset, row_number() OVER (ORDER BY shard, offset) AS n FROM ("+sel.chosen()+
+			")) WHERE n % {slice:UInt64} = 0 ORDER BY shard, offset", params)
+		if err != nil {
+			return err
+		}
+	}
+	var from place
+	for _, to := range append(bounds, place{math.MaxUint32, 0}) {
+		params["from_shard"], params["from"], params["to_shard"], params["to"] = from.Shard, from.Offset, to.Shard, to.Offset
+		if err := each(ctx, d, sel.query(), params, func(p StoredPage) error { return f(&p) }); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
 }

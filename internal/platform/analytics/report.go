@@ -237,7 +237,7 @@ type ShadowRank struct {
 func (r Report) ShadowRanks(ctx context.Context, most int, f func(ShadowRank)) error {
 	newest := ""
 	if most > 0 {
-		newest = fmt.Sprintf(" ORDER BY v.recorded_at DESC, v.offset DESC LIMIT %d", most)
+		newest = fmt.Sprintf(" AND r.id IN (SELECT id FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered' ORDER BY recorded_at DESC, offset DESC LIMIT %d)", most)
 	}
 	return each(ctx, r.db, `SELECT s.policy, p.policy, toUInt8(s.dropped), s.tier, p.tier, s.score, p.score, p.relevance
 		FROM ranker_shadows AS s INNER JOIN

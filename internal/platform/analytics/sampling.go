@@ -56,7 +56,7 @@ type DrawnPage struct {
 // both. The order is that of a hash of the URLs, so that several draws together are a random sample.
 func (d *DB) Draw(ctx context.Context, crawl string, before []string, n int) (off, on []DrawnPage, left [2]int, err error) {
 	params := Params{"crawl": crawl, "before": before, "most": uint64(n)}
-	const from = " FROM pages WHERE crawl = {crawl:String} AND outcome = 'delivered' AND object != '' AND url NOT IN {before:Array(String)}"
+	const from = " FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered' AND url NOT IN {before:Array(String)}"
 	type count struct{ Taken, Pages int }
 	err = each(ctx, d, "SELECT "+takenForOnTopic+" AS taken, uniqExact(url)"+from+" GROUP BY taken", params, func(c count) error {
 		left[c.Taken] = c.Pages
@@ -67,8 +67,9 @@ func (d *DB) Draw(ctx context.Context, crawl string, before []string, n int) (of
 			Taken bool
 			DrawnPage
 		}
-		err = each(ctx, d, "SELECT taken, url, title FROM (SELECT "+takenForOnTopic+" AS taken, url, title"+from+
-			" ORDER BY applied LIMIT 1 BY url) ORDER BY sipHash64({crawl:String}, url), url LIMIT {most:UInt64} BY taken", params, func(page drawn) error {
+		const order = " ORDER BY sipHash64({crawl:String}, url), url"
+		err = each(ctx, d, "SELECT "+takenForOnTopic+", url, title FROM pages WHERE crawl = {crawl:String} AND id IN (SELECT id"+from+order+" LIMIT {most:UInt64} BY "+takenForOnTopic+")"+
+			order, params, func(page drawn) error {
 			if page.Taken {
 				on = append(on, page.DrawnPage)
 			} else {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -31,8 +32,19 @@ func (d *DB) Summed(ctx context.Context) ([]Summed, error) {
 		GROUP BY crawl ORDER BY crawl`, nil)
 }
 
-// joinedRows is about the number of a crawl's rows for each range of ids whose requests and verdicts are joined at once, in memory.
+// joinedRows is about the number of a crawl's rows that are joined at once, in memory.
 const joinedRows = 1_000_000
+
+// idRanges calls yield with the ends, in hex, of ranges of all ids, each with about joinedRows of so many rows.
+func idRanges(rows uint64) iter.Seq2[any, any] {
+	return func(yield func(from, to any) bool) {
+		for from, width := uint64(0), 1<<32/(1+rows/joinedRows); from < 1<<32; from += width {
+			if !yield(fmt.Sprintf("%08x%024x", from, 0), fmt.Sprintf("%08x%s", min(from+width, 1<<32)-1, strings.Repeat("f", 24))) {
+				return
+			}
+		}
+	}
+}
 
 const requestColumns = "requests, delivered, targets, relevance"
 
@@ -102,9 +114,7 @@ func Sum(ctx context.Context, d *DB, of Summed) error {
 				") SELECT {crawl:String}, {"+revision+":UInt64}, fromUnixTimestamp64Milli({at:Int64}, 'UTC'), {rows:UInt64}, "+from, params)
 		}
 	}
-	for from, width := uint64(0), 1<<32/(1+of.Rows/joinedRows); from < 1<<32; from += width {
-		params["from"] = fmt.Sprintf("%08x%024x", from, 0)
-		params["to"] = fmt.Sprintf("%08x%s", min(from+width, 1<<32)-1, strings.Repeat("f", 24))
+	for params["from"], params["to"] = range idRanges(of.Rows) {
 		insert("partial", requestColumns, requestSums)
 	}
 	for _, p := range otherSums {
