@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"strings"
@@ -48,8 +49,8 @@ func loadedLeaps(b *testing.B, db *analytics.DB) int {
 	return int(r.Rows[0][0].(uint64))
 }
 
-// BenchmarkSize measures the documented queries of breakdowns of a crawl of -leaps leaps, and the sums, in an embedded ClickHouse with the memory of a
-// deployment.
+// BenchmarkSize measures the documented queries of breakdowns of a crawl of -leaps leaps, the sums, and what exports, reports and the monitor read, in an
+// embedded ClickHouse with the memory of a deployment.
 func BenchmarkSize(b *testing.B) {
 	dir := *sizeDir
 	if dir == "" {
@@ -93,6 +94,40 @@ func BenchmarkSize(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(of[0].Rows), "ns/row")
 	})
+	r := db.Report("c")
+	for name, read := range map[string]func(ctx context.Context) (int, error){
+		"export": func(ctx context.Context) (n int, err error) {
+			return n, db.Pages(ctx, analytics.Selection{Crawl: "c", Outcome: "delivered"}, func(*analytics.StoredPage) error { n++; return nil })
+		},
+		"complete": func(ctx context.Context) (int, error) {
+			n, err := db.Complete(ctx, "c", "delivered")
+			return int(n), err
+		},
+		"draw": func(ctx context.Context) (int, error) {
+			off, _, _, err := db.Draw(ctx, "c", nil, 20)
+			return len(off), err
+		},
+		"seen-pages": func(ctx context.Context) (int, error) {
+			pages, err := db.SeenPages(ctx, "c", "", 0, 0, 50)
+			return len(pages), err
+		},
+		"page-hosts": func(ctx context.Context) (int, error) {
+			hosts, err := db.Hosts(ctx, "c", "yield", 0, 50)
+			return len(hosts), err
+		},
+		"treated":   func(ctx context.Context) (int, error) { hosts, err := r.Treated(ctx, 50); return len(hosts), err },
+		"curve":     func(ctx context.Context) (int, error) { points, err := r.Curve(ctx, 400); return len(points), err },
+		"quartiles": func(ctx context.Context) (int, error) { all, err := r.Quartiles(ctx); return len(all), err },
+		"critics":   func(ctx context.Context) (int, error) { all, err := db.Verdicts(ctx, "c"); return len(all), err },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if n, err := read(b.Context()); err != nil || n == 0 {
+					b.Fatal(n, err)
+				}
+			}
+		})
+	}
 	for _, q := range tables.Queries() {
 		if !strings.Contains(" overview breakdowns summed-minutes summed-hosts minutes depths topics hosts arms versions promised ", " "+q.Name+" ") {
 			continue
