@@ -11,8 +11,8 @@
 // State: none but the offsets of its consumer group. A row is a function of one record. `forager reload` reads all records that the topics
 // still have again.
 //
-// Batches: records of all partitions of the process, up to batch_rows records or for the time flush, with one insert a table; the
-// offsets are committed once every insert has succeeded.
+// Batches: records of all partitions of the process, up to batch_rows records or for the time flush, with one insert a table, those of two
+// topics at once; the offsets are committed once every insert has succeeded.
 //
 // Repetition is safe: a record inserted twice is two rows with one key, of which the tables keep the one with the smallest offset, and
 // which the views show as one. Nothing depends on the bounds of batches.

@@ -68,7 +68,7 @@ func (d *DB) Draw(ctx context.Context, crawl string, before []string, n int) (of
 			DrawnPage
 		}
 		const order = " ORDER BY sipHash64({crawl:String}, url), url"
-		err = each(ctx, d, "SELECT "+takenForOnTopic+", url, title FROM pages WHERE crawl = {crawl:String} AND id IN (SELECT id"+from+order+" LIMIT {most:UInt64} BY "+takenForOnTopic+")"+
+		err = each(ctx, d, "SELECT "+takenForOnTopic+", url, title FROM pages WHERE crawl = {crawl:String} AND object != '' AND id IN (SELECT id"+from+order+" LIMIT {most:UInt64} BY "+takenForOnTopic+")"+
 			order, params, func(page drawn) error {
 			if page.Taken {
 				on = append(on, page.DrawnPage)
