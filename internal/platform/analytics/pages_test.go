@@ -112,6 +112,29 @@ func TestPages(t *testing.T) {
 			t.Errorf("%d complete pages with outcome %s (%v), want %d", n, outcome, err, want)
 		}
 	}
+	taken := map[string]int{}
+	for _, x := range of("delivered") {
+		taken[fmt.Sprint(x.relevance > .5)]++
+	}
+	judged, err := d.Verdicts(t.Context(), "c")
+	got := map[string]int{}
+	for _, v := range judged {
+		got[fmt.Sprint(v.OnTopic)] += v.Pages
+	}
+	if diff := gocmp.Diff(taken, got); err != nil || diff != "" {
+		t.Errorf("verdicts: %v\n%s", err, diff)
+	}
+	before := []string{of("delivered")[0].url}
+	taken[fmt.Sprint(of("delivered")[0].relevance > .5)]--
+	off, on, left, err := d.Draw(t.Context(), "c", before, 10)
+	if err != nil || len(off) < 5 || len(on) < 5 || left != [2]int{taken["false"], taken["true"]} || slices.Contains(append(off, on...), analytics.DrawnPage{URL: before[0]}) {
+		t.Errorf("drawn %v, %v of %v, want %v; %v", off, on, left, taken, err)
+	}
+	for _, x := range of("delivered") {
+		if drawn := slices.Contains(on, analytics.DrawnPage{URL: x.url}); drawn && (x.relevance <= .5 || !x.stored) {
+			t.Errorf("drawn on topic: %+v", x)
+		}
+	}
 	insert(t, d, analytics.Verdict{Crawl: "c", ID: id('v'), URL: "http://late.test/", Outcome: "delivered", Place: analytics.PlaceOf(0, 9999, time.UnixMilli(1_600_000_000_000))})
 	if n, err := d.Complete(t.Context(), "c", "delivered"); err != nil || n != uint64(len(of("delivered"))) {
 		t.Errorf("%d complete pages with a verdict alone (%v)", n, err)

@@ -15,10 +15,9 @@ type Verdicts struct {
 	Pages   int
 }
 
-// Verdicts counts the delivered URLs of a crawl by critic and verdict.
+// Verdicts counts the judged URLs of a crawl by critic and verdict.
 func (d *DB) Verdicts(ctx context.Context, crawl string) ([]Verdicts, error) {
-	list, err := collect[Verdicts](ctx, d, "SELECT critic, v."+takenForOnTopic+` AS taken, uniqExact(v.url) FROM verdicts AS v LEFT JOIN
-		(SELECT id, critic FROM judgements WHERE crawl = {crawl:String}) AS j ON j.id = v.id WHERE v.crawl = {crawl:String} AND v.outcome = 'delivered' GROUP BY critic, taken`,
+	list, err := collect[Verdicts](ctx, d, "SELECT critic, "+takenForOnTopic+" AS taken, uniqExact(url) FROM judgements WHERE crawl = {crawl:String} AND outcome = 'delivered' GROUP BY critic, taken",
 		Params{"crawl": crawl})
 	if err != nil {
 		return nil, fmt.Errorf("verdicts on pages of %s: %w", crawl, err)
