@@ -76,7 +76,7 @@ func (r *reading) element(n *html.Node, f *frame) (enter bool) {
 		if r.anchor(e) {
 			f.anchor = len(r.anchors) - 1
 			if r.settings.TagPaths {
-				r.anchors[f.anchor].path = hashedPairs(tagPath(n))
+				r.anchors[f.anchor].path = tagPath(n)
 			}
 			if r.settings.Tree {
 				r.anchors[f.anchor].depth = uint32(capped(r.depth))
