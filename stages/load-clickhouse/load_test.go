@@ -77,7 +77,7 @@ func (p plain) add(view, key, row string) {
 func TestReplaysNeverCountTwice(t *testing.T) {
 	l := &loader{db: database(t), crawls: controls.New()}
 	// Requests more often: it takes a marker and an older owner to make one void.
-	topics := append(slices.Repeat([]string{schemas.TopicFetchRequested}, 8), inputs()...)
+	topics := append(slices.Repeat([]string{schemas.TopicFetchRequested}, 8), inputs...)
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
@@ -334,7 +334,7 @@ func TestRowsOfLinks(t *testing.T) {
 }
 
 func TestUndecodableRecordsAreRefused(t *testing.T) {
-	for _, topic := range inputs() {
+	for _, topic := range inputs {
 		r := stream.Record{Topic: topic, Value: []byte("\xff\xff\xff"), Headers: map[string]string{schemas.HeaderVersion: "1", schemas.HeaderID: "00"}}
 		if err := new(rows).add(&r); err == nil || stream.IsBroken(err) || stream.IsUnavailable(err) {
 			t.Errorf("%s: %v", topic, err)
@@ -363,7 +363,7 @@ func FuzzAdd(f *testing.F) {
 		f.Add(uint8(i), b)
 	}
 	f.Fuzz(func(t *testing.T, topic uint8, value []byte) {
-		r := stream.Record{Topic: inputs()[int(topic)%len(inputs())], Value: value}
+		r := stream.Record{Topic: inputs[int(topic)%len(inputs)], Value: value}
 		var b rows
 		if err := b.add(&r); err != nil {
 			return

@@ -16,7 +16,7 @@ import (
 
 var stage = stagemain.Stage{
 	Name:    "load-clickhouse",
-	Inputs:  inputs(),
+	Inputs:  inputs,
 	Follows: []string{schemas.TopicCrawlControl},
 	New:     newLogic,
 }

@@ -14,6 +14,13 @@ import (
 	"forager/schemas"
 )
 
+// inputs are the topics that are loaded.
+var inputs = []string{
+	schemas.TopicCrawlControl, schemas.TopicCrawlStatus, schemas.TopicFetchRequested, schemas.TopicPageFetched,
+	schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled, schemas.TopicModelPublished,
+	schemas.TopicHubRanked, schemas.TopicPageRejudged, schemas.TopicDeadLetter,
+}
+
 // rows are the rows of a batch of records, by table.
 type rows struct {
 	requests   rowsOf[analytics.Request]
@@ -51,14 +58,6 @@ func (b *rows) tables() []table {
 		{schemas.TopicHubRanked, "hubs", &b.hubs}, {schemas.TopicPageRejudged, "rejudgements", &b.rejudged},
 		{schemas.TopicDeadLetter, "letters", &b.letters},
 	}
-}
-
-// inputs returns the topics that are loaded.
-func inputs() (topics []string) {
-	for _, t := range new(rows).tables() {
-		topics = append(topics, t.topic)
-	}
-	return slices.Compact(topics)
 }
 
 // rowsOf are the rows of a table.

@@ -26,7 +26,7 @@ import (
 func TestStage(t *testing.T) {
 	broker := streamtest.Embedded(t)
 	topics := map[string]pipeline.Topic{}
-	for _, name := range inputs() {
+	for _, name := range inputs {
 		topics[name] = pipeline.Topic{Partitions: 2, MaxMessageBytes: 4 << 20}
 	}
 	topics[schemas.TopicCrawlControl] = pipeline.Topic{Partitions: 1, MaxMessageBytes: 4 << 20}
@@ -130,7 +130,7 @@ func TestStage(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("stopped: %v", err)
 	}
-	if lag, err := client.Lag(t.Context(), stage.Name, inputs()...); err != nil || lag != 0 {
+	if lag, err := client.Lag(t.Context(), stage.Name, inputs...); err != nil || lag != 0 {
 		t.Errorf("%d records are left (%v)", lag, err)
 	}
 }
