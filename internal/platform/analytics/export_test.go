@@ -4,4 +4,4 @@ package analytics
 var TargetsIn = Trail.targets
 
 // PagesIn is DB.Pages with queries of so many pages.
-var PagesIn = (*DB).pages
+var PagesIn = pages

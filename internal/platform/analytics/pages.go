@@ -84,10 +84,10 @@ func (s *Selection) query() string {
 
 // Pages calls f with the selected pages, in the order in which the crawl applied them, by URL (Among), or by the hash (Sample).
 func (d *DB) Pages(ctx context.Context, sel Selection, f func(*StoredPage) error) error {
-	return d.pages(ctx, sel, pagesAtOnce, f)
+	return pages(ctx, d, sel, pagesAtOnce, f)
 }
 
-func (d *DB) pages(ctx context.Context, sel Selection, slice int, f func(*StoredPage) error) error {
+func pages(ctx context.Context, d *DB, sel Selection, slice int, f func(*StoredPage) error) error {
 	params := Params{"crawl": sel.Crawl, "outcome": sel.Outcome, "above": sel.Above, "topic": sel.Topic, "among": sel.Among, "sample": uint64(sel.Sample), "slice": uint64(slice)}
 	var bounds []place
 	if sel.Among == nil && sel.Sample == 0 {

@@ -91,7 +91,7 @@ func TestPages(t *testing.T) {
 		}
 		for _, slice := range []int{1 << 20, 13} {
 			var got []string
-			if err := analytics.PagesIn(d, t.Context(), sel, slice, func(p *analytics.StoredPage) error { got = append(got, p.URL); return nil }); err != nil {
+			if err := analytics.PagesIn(t.Context(), d, sel, slice, func(p *analytics.StoredPage) error { got = append(got, p.URL); return nil }); err != nil {
 				t.Fatal(err)
 			}
 			if diff := gocmp.Diff(want, got); diff != "" {
