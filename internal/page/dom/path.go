@@ -20,34 +20,31 @@ func tagPath(n *html.Node) []uint32 {
 	}
 	slices.Reverse(path)
 	pairs := make([]uint32, len(path))
-	hash := xxhash.New()
+	var pair []byte // the last two elements
+	last := 0       // where the second one begins
 	for i, n := range path {
-		hash.Reset()
-		if i > 0 {
-			writeElement(hash, path[i-1])
-		}
-		hash.WriteString(" ")
-		writeElement(hash, n)
-		pairs[i] = uint32(hash.Sum64())
+		pair = append(append(pair[:0], pair[last:]...), ' ')
+		last = len(pair)
+		pair = appendElement(pair, n)
+		pairs[i] = uint32(xxhash.Sum64(pair))
 	}
 	return pairs
 }
 
-func writeElement(hash *xxhash.Digest, n *html.Node) {
-	hash.WriteString(n.Data)
+func appendElement(b []byte, n *html.Node) []byte {
+	b = append(b, n.Data...)
 	if id, ok := (*node)(n).attribute("id"); ok && id != "" {
-		hash.WriteString("#")
+		b = append(b, '#')
 		before := ""
 		for part := range strings.FieldsSeq(id) {
-			hash.WriteString(before)
-			hash.WriteString(part)
+			b = append(append(b, before...), part...)
 			before = "_"
 		}
 	}
 	if classes, ok := (*node)(n).attribute("class"); ok {
 		for class := range strings.FieldsSeq(classes) {
-			hash.WriteString(".")
-			hash.WriteString(class)
+			b = append(append(b, '.'), class...)
 		}
 	}
+	return b
 }
