@@ -15,7 +15,7 @@ func (d *DB) Crawls(ctx context.Context) ([]string, error) {
 // Complete counts the pages of an outcome whose rows are all there: a page combines rows of several topics, which are
 // loaded one after another.
 func (d *DB) Complete(ctx context.Context, crawl, outcome string) (pages uint64, err error) {
-	const within = "crawl = {crawl:String} AND id BETWEEN toFixedString(unhex({from:String}), 16) AND toFixedString(unhex({to:String}), 16)"
+	const within = "crawl = {crawl:String} AND id" + inRange
 	sql := "SELECT count() FROM verdicts_rows FINAL WHERE outcome = {outcome:String} AND " + within +
 		" AND lower(hex(id)) IN (SELECT id FROM requests_between(from = {from:String}, to = {to:String}) WHERE crawl = {crawl:String})"
 	if outcome == schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED) {
@@ -23,15 +23,18 @@ func (d *DB) Complete(ctx context.Context, crawl, outcome string) (pages uint64,
 	}
 	params := Params{"crawl": crawl, "outcome": outcome}
 	rows, err := single[uint64](ctx, d, "SELECT count() FROM verdicts_rows WHERE crawl = {crawl:String}", params)
-	for params["from"], params["to"] = range idRanges(4 * rows) { // of each of four tables
+	if err != nil {
+		return 0, err
+	}
+	for from, to := range idRanges(4 * rows) { // of each of four tables
+		params["from"], params["to"] = from, to
+		n, err := single[uint64](ctx, d, sql, params)
 		if err != nil {
-			break
+			return 0, err
 		}
-		var n uint64
-		n, err = single[uint64](ctx, d, sql, params)
 		pages += n
 	}
-	return pages, err
+	return pages, nil
 }
 
 // Outcomes calls f with the outcome of every attempt at a URL of a crawl, in order; redirect is the target of a

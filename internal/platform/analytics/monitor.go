@@ -96,7 +96,8 @@ func (d *DB) Hosts(ctx context.Context, crawl, by string, skip, most int) ([]Hos
 	return collect[Host](ctx, d, `WITH outcome NOT IN ('delivered', 'redirected', 'deferred', 'robots-unavailable') AS fails
 		SELECT host, sum(n), sumIf(n, outcome = 'delivered') AS delivered, sumIf(n, fails) AS failed, sumIf(n, outcome = 'deferred') AS deferred,
 			sumIf(n, startsWith(outcome, 'robots-')) AS robots, sumIf(r, outcome = 'delivered') AS sum, sum / greatest(delivered, 1), argMaxIf(toString(outcome), n, fails)
-		FROM (SELECT domain(url) AS host, outcome, count() AS n, sum(relevance) AS r FROM verdicts WHERE crawl = {crawl:String} GROUP BY host, outcome) GROUP BY host ORDER BY `+HostsBy[by]+`, host LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
+		FROM (SELECT domain(url) AS host, outcome, count() AS n, sum(relevance) AS r FROM verdicts WHERE crawl = {crawl:String} GROUP BY host, outcome)
+		GROUP BY host ORDER BY `+HostsBy[by]+`, host LIMIT {most:UInt64} OFFSET {skip:UInt64}`,
 		Params{"crawl": crawl, "most": uint64(most), "skip": uint64(skip)})
 }
 

@@ -41,8 +41,8 @@ type StoredPage struct {
 // pagesAtOnce is the number of pages whose rows one query joins, in memory.
 const pagesAtOnce = 100_000
 
-// place is the place of a verdict in the order in which a crawl applied them.
-type place struct {
+// position is that of a verdict in the order in which a crawl applied them.
+type position struct {
 	Shard  uint32
 	Offset uint64
 }
@@ -61,7 +61,7 @@ func (s *Selection) chosen() string {
 	return from
 }
 
-// query returns a query for the pages of those chosen with places in [from, to).
+// query returns a query for the pages of those chosen with positions in [from, to).
 func (s *Selection) query() string {
 	columns, order := "url, outcome, status, relevance, tempered, topics, posteriors, title, language, depth, via, fetched_at, object, object_offset, object_length", "shard, applied, id"
 	switch {
@@ -89,17 +89,17 @@ func (d *DB) Pages(ctx context.Context, sel Selection, f func(*StoredPage) error
 
 func pages(ctx context.Context, d *DB, sel Selection, slice int, f func(*StoredPage) error) error {
 	params := Params{"crawl": sel.Crawl, "outcome": sel.Outcome, "above": sel.Above, "topic": sel.Topic, "among": sel.Among, "sample": uint64(sel.Sample), "slice": uint64(slice)}
-	var bounds []place
+	var bounds []position
 	if sel.Among == nil && sel.Sample == 0 {
 		var err error
-		bounds, err = collect[place](ctx, d, "SELECT shard, offset FROM (SELECT shard, offset, row_number() OVER (ORDER BY shard, offset) AS n FROM ("+sel.chosen()+
+		bounds, err = collect[position](ctx, d, "SELECT shard, offset FROM (SELECT shard, offset, row_number() OVER (ORDER BY shard, offset) AS n FROM ("+sel.chosen()+
 			")) WHERE n % {slice:UInt64} = 0 ORDER BY shard, offset", params)
 		if err != nil {
 			return err
 		}
 	}
-	var from place
-	for _, to := range append(bounds, place{math.MaxUint32, 0}) {
+	var from position
+	for _, to := range append(bounds, position{math.MaxUint32, 0}) {
 		params["from_shard"], params["from"], params["to_shard"], params["to"] = from.Shard, from.Offset, to.Shard, to.Offset
 		if err := each(ctx, d, sel.query(), params, func(p StoredPage) error { return f(&p) }); err != nil {
 			return err

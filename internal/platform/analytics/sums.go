@@ -35,9 +35,12 @@ func (d *DB) Summed(ctx context.Context) ([]Summed, error) {
 // joinedRows is about the number of a crawl's rows that are joined at once, in memory.
 const joinedRows = 1_000_000
 
+// inRange is the condition on an id that it is in a range, by the sorting key.
+const inRange = " BETWEEN toFixedString(unhex({from:String}), 16) AND toFixedString(unhex({to:String}), 16)"
+
 // idRanges calls yield with the ends, in hex, of ranges of all ids, each with about joinedRows of so many rows.
-func idRanges(rows uint64) iter.Seq2[any, any] {
-	return func(yield func(from, to any) bool) {
+func idRanges(rows uint64) iter.Seq2[string, string] {
+	return func(yield func(from, to string) bool) {
 		for from, width := uint64(0), 1<<32/(1+rows/joinedRows); from < 1<<32; from += width {
 			if !yield(fmt.Sprintf("%08x%024x", from, 0), fmt.Sprintf("%08x%s", min(from+width, 1<<32)-1, strings.Repeat("f", 24))) {
 				return
@@ -56,7 +59,7 @@ const requestSums = `one.1, one.2, count(), countIf(outcome = 'delivered'), coun
 		FROM requests_between(from = {from:String}, to = {to:String}) AS r INNER JOIN
 			(
 				SELECT lower(hex(t.id)) AS id, outcome, relevance, recorded_at FROM verdicts_rows AS t FINAL
-				WHERE crawl = {crawl:String} AND t.id BETWEEN toFixedString(unhex({from:String}), 16) AND toFixedString(unhex({to:String}), 16)
+				WHERE crawl = {crawl:String} AND t.id` + inRange + `
 					AND outcome NOT IN ('seeds', 'replay')
 			) AS v ON v.id = r.id
 		WHERE r.crawl = {crawl:String}
@@ -114,7 +117,8 @@ func Sum(ctx context.Context, d *DB, of Summed) error {
 				") SELECT {crawl:String}, {"+revision+":UInt64}, fromUnixTimestamp64Milli({at:Int64}, 'UTC'), {rows:UInt64}, "+from, params)
 		}
 	}
-	for params["from"], params["to"] = range idRanges(of.Rows) {
+	for from, to := range idRanges(of.Rows) {
+		params["from"], params["to"] = from, to
 		insert("partial", requestColumns, requestSums)
 	}
 	for _, p := range otherSums {
