@@ -412,7 +412,6 @@ func TestFitIsTheBest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				g := model.regression
 				var xs []vector
 				var ys []float64
 				for range rapid.IntRange(0, 60).Draw(t, "examples") {
@@ -422,30 +421,44 @@ func TestFitIsTheBest(t *testing.T) {
 					}
 					xs, ys = append(xs, x), append(ys, rapid.Float64Range(0, model.most).Draw(t, "y"))
 				}
-				for range 20 {
-					g.fit(xs, ys)
-				}
-				loss := func(w vector) (sum float64) {
-					for i := range w {
-						sum += ridge(i) / 2 * (w[i] - g.start[i]) * (w[i] - g.start[i])
-					}
-					for n := range xs {
-						sum += model.loss(dot(&w, &xs[n]), ys[n])
-					}
-					return sum
-				}
-				least := loss(g.weights)
-				for i := range features {
-					for _, d := range []float64{-.05, .05} {
-						w := g.weights
-						w[i] += d
-						if loss(w) < least {
-							t.Fatalf("the loss is %v, and %v with %v more of weight %d", least, loss(w), d, i)
-						}
-					}
-				}
+				fitsBest(t, model.regression, xs, ys, model.loss)
 			})
+			// Whole steps of Newton's method go back and forth between these.
+			xs := make([]vector, 4)
+			for n := range xs {
+				for i := range xs[n] {
+					xs[n][i] = 1
+				}
+			}
+			xs[0][15], xs[1][13], xs[1][15], xs[3][14] = .5, .5, .5, -1
+			fitsBest(t, model.regression, xs, []float64{1, 1, model.most, model.most}, model.loss)
 		})
+	}
+}
+
+// fitsBest fails if weights near those that g is fitted to have a smaller loss.
+func fitsBest(t rapid.TB, g regression, xs []vector, ys []float64, ofOne func(z, y float64) float64) {
+	for range 20 {
+		g.fit(xs, ys)
+	}
+	loss := func(w vector) (sum float64) {
+		for i := range w {
+			sum += ridge(i) / 2 * (w[i] - g.start[i]) * (w[i] - g.start[i])
+		}
+		for n := range xs {
+			sum += ofOne(dot(&w, &xs[n]), ys[n])
+		}
+		return sum
+	}
+	least := loss(g.weights)
+	for i := range features {
+		for _, d := range []float64{-.05, .05} {
+			w := g.weights
+			w[i] += d
+			if loss(w) < least {
+				t.Fatalf("the loss is %v, and %v with %v more of weight %d", least, loss(w), d, i)
+			}
+		}
 	}
 }
 

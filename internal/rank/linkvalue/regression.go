@@ -87,8 +87,9 @@ func (r *Ranker) features(t *target) (x vector) {
 const (
 	// mostExamples pages, the last ones, are learned from.
 	mostExamples = 2000
-	// steps of Newton's method at most, none of which changes a weight by more than mostStep; leastStep ends it.
-	steps, mostStep, leastStep = 4, 2, 1e-3
+	// steps of Newton's method at most, none of which changes a weight by more than mostStep; leastStep ends it, and a step that is still too far
+	// after so many halvings.
+	steps, mostStep, leastStep, halvings = 4, 2, 1e-3, 10
 )
 
 // ridge returns the number of pages that the start of a weight counts as.
@@ -123,68 +124,117 @@ func (e *examples) add(x *vector, r float64, b *behind) {
 // regression is a generalised linear model with a Gaussian prior around start.
 type regression struct {
 	start, weights vector
-	// mean is what is expected with a linear predictor, and its derivative.
-	mean func(z float64) (mean, slope float64)
+	family         family
 }
 
-func newRegression(start vector, mean func(z float64) (mean, slope float64)) regression {
-	return regression{start: start, weights: start, mean: mean}
+// family returns what is expected with a linear predictor, its integral and its derivative.
+type family func(z float64) (mean, integral, slope float64)
+
+func newRegression(start vector, f family) regression {
+	return regression{start: start, weights: start, family: f}
 }
 
 // logistic is for R, in (0,1).
-func logistic(z float64) (mean, slope float64) {
+func logistic(z float64) (mean, integral, slope float64) {
 	p := sigmoid(z)
-	return p, p * (1 - p)
+	return p, max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))), p * (1 - p)
 }
 
 // exponential is for numbers of pages, at most about 20.
-func exponential(z float64) (mean, slope float64) {
-	n := math.Exp(min(z, 3))
-	return n, n
+func exponential(z float64) (mean, integral, slope float64) {
+	const most = 3
+	n := math.Exp(min(z, most))
+	return n, n * (1 + max(0, z-most)), n
 }
 
 func (g *regression) of(x *vector) float64 {
-	mean, _ := g.mean(dot(&g.weights, x))
+	mean, _, _ := g.family(dot(&g.weights, x))
 	return mean
 }
 
-// fit goes some steps from the weights so far toward the best ones for observations y.
+// fit goes some steps of Newton's method from the weights so far toward the best ones for observations y. Steps to a greater loss are halved: beyond
+// its bound the mean of exponential is flatter than its slope, and whole steps may go back and forth.
 func (g *regression) fit(xs []vector, y []float64) {
+	at := make([]point, len(xs))
+	loss := g.loss(xs, y, at)
 	for range steps {
-		var a [features][features]float64
-		var b vector
-		for i := range a {
-			a[i][i], b[i] = ridge(i), ridge(i)*(g.start[i]-g.weights[i])
-		}
-		for n := range xs {
-			x := &xs[n]
-			p, slope := g.mean(dot(&g.weights, x))
-			curvature := max(slope, 1e-3)
-			for i := range x {
-				b[i] += (y[n] - p) * x[i]
-				cx := curvature * x[i]
-				for j := range i + 1 {
-					a[i][j] += cx * x[j]
-				}
-			}
-		}
-		rows := make([][]float64, features)
-		for i := range a {
-			for j := range i {
-				a[j][i] = a[i][j]
-			}
-			rows[i] = a[i][:]
-		}
-		solve(rows, b[:])
+		step := g.step(xs, y, at)
 		var most float64
-		for i, step := range b {
-			g.weights[i] += min(max(step, -mostStep), mostStep)
-			most = max(most, math.Abs(step))
+		for _, d := range step {
+			most = max(most, math.Abs(d))
 		}
-		if most < leastStep {
-			return
+		before, least, share := g.weights, loss, min(1, mostStep/most)
+		for n := 0; ; n++ {
+			for i, d := range step {
+				g.weights[i] = before[i] + share*d
+			}
+			if most < leastStep {
+				return
+			}
+			if loss = g.loss(xs, y, at); loss <= least {
+				break
+			}
+			if n == halvings {
+				g.weights = before
+				return
+			}
+			share /= 2
 		}
 	}
+}
+
+// point is the mean of an observation, and its derivative.
+type point struct{ mean, slope float64 }
+
+// loss returns that of the weights, and sets at for step.
+func (g *regression) loss(xs []vector, y []float64, at []point) (loss float64) {
+	for i, w := range g.weights {
+		loss += ridge(i) / 2 * (w - g.start[i]) * (w - g.start[i])
+	}
+	for n := range xs {
+		z := dot(&g.weights, &xs[n])
+		mean, integral, slope := g.family(z)
+		at[n] = point{mean, slope}
+		loss += integral - y[n]*z
+	}
+	return loss
+}
+
+// step returns that of Newton's method.
+func (g *regression) step(xs []vector, y []float64, at []point) vector {
+	var a [features][features]float64
+	var b vector
+	for i := range a {
+		a[i][i], b[i] = ridge(i), ridge(i)*(g.start[i]-g.weights[i])
+	}
+	// Four observations at once, in their order, take half the time: the matrix is read and written less often.
+	var none vector
+	for n := 0; n < len(at); n += 4 {
+		x := [4]*vector{&none, &none, &none, &none}
+		var off, by [4]float64
+		for k := range min(4, len(at)-n) {
+			p := at[n+k]
+			x[k], off[k], by[k] = &xs[n+k], y[n+k]-p.mean, max(p.slope, 1e-3)
+		}
+		x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
+		for i := range b {
+			b[i] = b[i] + off[0]*x0[i] + off[1]*x1[i] + off[2]*x2[i] + off[3]*x3[i]
+			c0, c1, c2, c3 := by[0]*x0[i], by[1]*x1[i], by[2]*x2[i], by[3]*x3[i]
+			row := &a[i]
+			for j := range i + 1 {
+				row[j] = row[j] + c0*x0[j] + c1*x1[j] + c2*x2[j] + c3*x3[j]
+			}
+		}
+	}
+	rows := make([][]float64, features)
+	for i := range a {
+		for j := range i {
+			a[j][i] = a[i][j]
+		}
+		rows[i] = a[i][:]
+	}
+	solve(rows, b[:])
+	return b
 }
 
 // solve sets b to the solution of a·x = b, for a positive definite matrix, which it overwrites.
