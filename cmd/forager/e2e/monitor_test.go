@@ -139,7 +139,7 @@ func watched(t testing.TB, change ...string) *rig {
 	r.begin(r.crawl(g, "done", "apprentice+soft-focus", 60, nil))
 	r.until("done", "finished", time.Minute, finished)
 	r.verified("done")
-	r.begin(r.crawl(g, "steered", "soft-focus", 50_000, nil))
+	r.begin(r.crawl(g, "steered", "soft-focus", 50_000, func(ctl *schemas.CrawlControl) { ctl.Politeness.DelayMs = 500 })) // leave the cores to the test
 	return r
 }
 

@@ -688,7 +688,7 @@ func get(t *testing.T, client *http.Client, urls []string, status int) {
 }
 
 func (r *rig) testStop(t *testing.T, g *demo.Environment) {
-	r.mustRun("crawl", "start", r.file("long.yaml", strings.Replace(crawlFile("long", "sim", g.Topic, g.Seeds[0]), "pages: 60", "pages: 50000", 1)))
+	r.mustRun("crawl", "start", r.file("long.yaml", strings.NewReplacer("pages: 60", "pages: 50000", "delay: 0s", "delay: 200ms").Replace(crawlFile("long", "sim", g.Topic, g.Seeds[0]))))
 	r.until("long", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 20 })
 	r.testPause(t, "long", g)
 	if out := r.mustRun("verify", "long"); !strings.Contains(out, "The crawl runs: ") || !strings.Contains(out, "everything agrees") {
