@@ -81,13 +81,6 @@ type flights struct {
 	early map[uint32][]uint64
 }
 
-func newFlights(cfg *settings, state *state.Records, hosts *queue.Hosts, queues *queue.Queues, waits *queue.Waits, excluder *rescore.Excluder) *flights {
-	return &flights{
-		cfg: cfg, state: state, hosts: hosts, queues: queues, waits: waits, excluder: excluder,
-		byID: make(map[schemas.ID]*flight), unplaced: make(map[string][]schemas.ID),
-	}
-}
-
 // takeOff reserves window, host window and host cap for a request and remembers it.
 func (fs *flights) takeOff(id schemas.ID, f *flight) error {
 	h, err := fs.hosts.Host(f.host)

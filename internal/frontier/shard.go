@@ -109,7 +109,10 @@ func newShard(store storage.Store, name state.ShardName) *Shard {
 	s.workers = rescore.NewWorkers(s.state, s.pages, s.queues, s.places)
 	s.excluder = rescore.NewExcluder(s.state, s.hosts, s.queues, s.waits)
 	s.arms = &arms{state: s.state, queues: s.queues, places: s.places}
-	s.flights = newFlights(s.cfg, s.state, s.hosts, s.queues, s.waits, s.excluder)
+	s.flights = &flights{
+		cfg: s.cfg, state: s.state, hosts: s.hosts, queues: s.queues, waits: s.waits, excluder: s.excluder,
+		byID: make(map[schemas.ID]*flight), unplaced: make(map[string][]schemas.ID),
+	}
 	s.prefetch = rescore.NewPrefetcher(s.workers, s.flights.flying)
 	s.rescorer = rescore.NewRescorer(s.workers)
 	s.pace = &pace{cfg: s.cfg, state: s.state}

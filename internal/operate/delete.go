@@ -101,7 +101,7 @@ func (x Deleter) end(ctx context.Context, crawl string, seen uint64) error {
 // erase removes the objects and rows of a deleted crawl. Rows are removed last, as they name the segments (docs/decisions/0501).
 func (x Deleter) erase(ctx context.Context, crawl string) (*Deletion, error) {
 	d := &Deletion{Crawl: crawl, KeptSegments: []string{}, KeptModels: []string{}}
-	gone := deletedCrawls(x.Topics)
+	gone := slices.DeleteFunc(x.Topics.Crawls(), func(crawl string) bool { return !x.Topics.Controls.Deleted(crawl) }) // sorted
 	if err := d.segments(ctx, x.Store, x.DB, gone); err != nil {
 		return nil, err
 	}
@@ -188,11 +188,6 @@ func (d *Deletion) models(ctx context.Context, store *objects.Store, kind, begin
 		d.Models++
 	}
 	return nil
-}
-
-// deletedCrawls returns the names of all deleted crawls, sorted.
-func deletedCrawls(b *Topics) []string {
-	return slices.DeleteFunc(b.Crawls(), func(crawl string) bool { return !b.Controls.Deleted(crawl) })
 }
 
 // needed returns the versions of models that other crawls start from or are pinned to, and of guides that they rank by.

@@ -124,7 +124,11 @@ func (b *rows) add(r *stream.Record) error {
 	case schemas.TopicCrawlStatus:
 		return one(&b.statuses, new(schemas.CrawlStatus), analytics.NewStatus, r, place)
 	case schemas.TopicDeadLetter:
-		return b.letter(r, place)
+		return one(&b.letters, new(schemas.DeadLetter), func(m *schemas.DeadLetter, place analytics.Place) analytics.Letter {
+			row := analytics.NewLetter(m, place)
+			row.Crawl, row.URL = r.Headers[schemas.HeaderCrawl], r.Headers[schemas.HeaderURL]
+			return row
+		}, r, place)
 	}
 	return stream.Broken(fmt.Errorf("topic %s is not one that is loaded", r.Topic))
 }
@@ -159,12 +163,7 @@ func (b *rows) request(r *stream.Record, place analytics.Place) error {
 		b.markers = append(b.markers, analytics.NewMarker(&schemas.FetchRequest{Owner: uint32(owner), Epoch: fence.Epoch(uint32(owner))}, place))
 		return nil
 	}
-	m := new(schemas.FetchRequest)
-	if err := decode(r.Value, m); err != nil {
-		return err
-	}
-	b.requests = append(b.requests, analytics.NewRequest(m, place))
-	return nil
+	return one(&b.requests, new(schemas.FetchRequest), analytics.NewRequest, r, place)
 }
 
 func (b *rows) judged(r *stream.Record, place analytics.Place) error {
@@ -219,17 +218,6 @@ func (b *rows) ranked(r *stream.Record, place analytics.Place) error {
 			b.hubs[first+i].Kind = kind
 		}
 	}
-	return nil
-}
-
-func (b *rows) letter(r *stream.Record, place analytics.Place) error {
-	m := new(schemas.DeadLetter)
-	if err := decode(r.Value, m); err != nil {
-		return err
-	}
-	row := analytics.NewLetter(m, place)
-	row.Crawl, row.URL = r.Headers[schemas.HeaderCrawl], r.Headers[schemas.HeaderURL]
-	b.letters = append(b.letters, row)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"forager/internal/frontier"
 	"forager/internal/frontier/state"
 	"forager/internal/frontier/why"
+	"forager/internal/platform/disk"
 	"forager/internal/platform/stagemain"
 	"forager/internal/rank/apprentice"
 	"forager/internal/stream"
@@ -36,7 +37,8 @@ func newLogic(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error)
 	}
 	readModel := func(b []byte) (frontier.Model, error) { return apprentice.Unmarshal(b) }
 	conf := env.Config.Stages.Prioritize
-	space := watchDisk(env.Config, env.Log)
+	space := disk.NewWatch(func() []string { return disk.Folders(env.Config.Data) }, uint64(env.Config.Disk.PauseBelow), disk.Free,
+		func(s disk.State, err error) { logDisk(env.Log, s, err) })
 	book := newCache()
 	s := settings{
 		book: book, library: newLibrary(env.Objects.Get, readModel, book.notify, env.Log), partitions: partitions,

@@ -90,7 +90,7 @@ func decode(body []byte) (*Model, error) {
 	}
 	switch m.settings.Method {
 	case Bayes:
-		m.judge = decodeFlat(d, m)
+		m.judge = &flat{decodeTable(d, m.words.len(), len(m.classes))}
 	case BayesTree:
 		m.judge = decodeTree(d, m)
 	case Logistic:

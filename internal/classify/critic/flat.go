@@ -31,10 +31,6 @@ func (f *flat) predict(o *Prediction, bag *bayes.Bag) {
 
 func (f *flat) encode(e *modelfile.Encoder) { encodeTable(e, f.model.Table()) }
 
-func decodeFlat(d *modelfile.Decoder, m *Model) learned {
-	return &flat{decodeTable(d, m.words.len(), len(m.classes))}
-}
-
 func encodeTable(e *modelfile.Encoder, t *bayes.Table) {
 	modelfile.PutArray(e, t.Documents)
 	modelfile.PutArray(e, t.Tokens)

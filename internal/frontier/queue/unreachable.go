@@ -118,14 +118,9 @@ func (w *Waits) hostAnswered(h *Host, rec *schemas.LinkFound, now int64) error {
 	return w.setFailing(h, 0, 0)
 }
 
-// answered reports whether a web server has responded to the request.
-func answered(rec *schemas.LinkFound) bool {
-	return rec.GetStatus() > 0 || schemas.Outcomes[rec.GetOutcome()].Page
-}
-
 // Reach notes whether a verdict shows that the host and the network can be reached.
 func (w *Waits) Reach(host uint32, rec *schemas.LinkFound, now int64) error {
-	if !answered(rec) {
+	if rec.GetStatus() == 0 && !schemas.Outcomes[rec.GetOutcome()].Page { // no web server has responded
 		return nil
 	}
 	h, err := w.hosts.Host(host)

@@ -50,11 +50,6 @@ func (f *Filter) Limit(budget int) {
 	}
 }
 
-// newLayer returns a layer of that many blocks.
-func newLayer(blocks int) layer {
-	return layer{blocks: make([]block, blocks), left: capacityOf(blocks)}
-}
-
 // capacityOf is the number of ids that a layer of that many blocks should have.
 func capacityOf(blocks int) int { return blocks * 8 * blockBytes / filterBits }
 
@@ -63,7 +58,8 @@ func (f *Filter) extend() {
 	want, left := firstLayer<<len(f.layers)*filterBits/(8*blockBytes), (f.budget-f.size())/blockBytes
 	switch last := len(f.layers) - 1; {
 	case left >= want/8:
-		f.layers = append(f.layers, newLayer(min(want, left)))
+		blocks := min(want, left)
+		f.layers = append(f.layers, layer{blocks: make([]block, blocks), left: capacityOf(blocks)})
 	case last >= 0 && !f.crowded:
 		f.crowded, f.layers[last].left = true, (crowd-1)*capacityOf(len(f.layers[last].blocks))
 	default:

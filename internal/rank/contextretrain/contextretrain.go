@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"forager/internal/page/text"
 	"forager/internal/page/tfidf"
 	"forager/internal/rank/distill"
 	"forager/internal/rank/localgraph"
@@ -25,11 +24,9 @@ func settings() pageguide.Settings { return pageguide.Default() }
 
 // Document returns the words of a page as a judgement contains them.
 func Document(p *schemas.Page) (*schemas.Document, error) {
-	d, err := pageguide.Document(p, words())
+	d, err := pageguide.Document(p, settings().Words)
 	return &schemas.Document{Words: d.Words, Counts: d.Counts}, err
 }
-
-func words() text.Settings { return settings().Words }
 
 // Pages is the pages that a shard of a crawl has fetched, with their words. Under their prefix the store has, in addition
 // to the keys of distill.Graph,

@@ -1,6 +1,9 @@
 package linkvalue
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // vector has a number for each feature.
 type vector [features]float64
@@ -130,10 +133,6 @@ type regression struct {
 // family returns what is expected with a linear predictor, its integral and its derivative.
 type family func(z float64) (mean, integral, slope float64)
 
-func newRegression(start vector, f family) regression {
-	return regression{start: start, weights: start, family: f}
-}
-
 // logistic is for R, in (0,1).
 func logistic(z float64) (mean, integral, slope float64) {
 	p := sigmoid(z)
@@ -159,10 +158,7 @@ func (g *regression) fit(xs []vector, y []float64) {
 	loss := g.loss(xs, y, at)
 	for range steps {
 		step := g.step(xs, y, at)
-		var most float64
-		for _, d := range step {
-			most = max(most, math.Abs(d))
-		}
+		most := max(slices.Max(step[:]), -slices.Min(step[:]))
 		before, least, share := g.weights, loss, min(1, mostStep/most)
 		for n := 0; ; n++ {
 			for i, d := range step {
@@ -228,10 +224,10 @@ func (g *regression) step(xs []vector, y []float64, at []point) vector {
 	}
 	rows := make([][]float64, features)
 	for i := range a {
+		rows[i] = a[i][:]
 		for j := range i {
 			a[j][i] = a[i][j]
 		}
-		rows[i] = a[i][:]
 	}
 	solve(rows, b[:])
 	return b

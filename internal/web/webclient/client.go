@@ -387,7 +387,7 @@ func decode(answer *Response, r Request, response *http.Response, raw io.Reader)
 		return err
 	}
 	defer decoded.Close()
-	body := make([]byte, 0, bodyCapacity(response.ContentLength, r.MaxBody))
+	body := make([]byte, 0, max(512, min(response.ContentLength, r.MaxBody, 1<<20)+1))
 	if r.Want != nil && r.Sniff > 0 {
 		if body, err = readTo(r.Sniff, body, decoded); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return err
@@ -407,11 +407,6 @@ func decode(answer *Response, r Request, response *http.Response, raw io.Reader)
 		return nil
 	}
 	return err
-}
-
-// bodyCapacity returns how much to allocate for a body whose length the server announced.
-func bodyCapacity(announced, limit int64) int64 {
-	return max(512, min(announced, limit, 1<<20)+1)
 }
 
 // readTo reads from r until b has at least n bytes, more if a read returned them.
