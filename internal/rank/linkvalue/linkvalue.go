@@ -74,7 +74,7 @@ type edge struct {
 func New(urls bool) *Ranker {
 	return &Ranker{
 		waiting: make(map[string]*target), past: newPast(), prior: newPrior(), parts: newParts(), urls: urls,
-		value: regression{valueStart, valueStart, logistic}, behind: regression{behindStart, behindStart, exponential}, next: firstFit, most: mostHeld,
+		value: logistic(valueStart), behind: exponential(behindStart), next: firstFit, most: mostHeld,
 	}
 }
 

@@ -405,8 +405,8 @@ func TestFitIsTheBest(t *testing.T) {
 		most float64 // of an observation
 		loss func(z, y float64) float64
 	}{
-		"logistic": {regression{valueStart, valueStart, logistic}, 1, func(z, y float64) float64 { return math.Log1p(math.Exp(z)) - y*z }},
-		"exponential": {regression{behindStart, behindStart, exponential}, mostGain, func(z, y float64) float64 {
+		"logistic": {logistic(valueStart), 1, func(z, y float64) float64 { return math.Log1p(math.Exp(z)) - y*z }},
+		"exponential": {exponential(behindStart), mostGain, func(z, y float64) float64 {
 			return math.Exp(min(z, 3))*(1+max(0, z-3)) - y*z
 		}},
 	} {

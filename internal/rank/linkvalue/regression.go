@@ -90,8 +90,7 @@ func (r *Ranker) features(t *target) (x vector) {
 const (
 	// mostExamples pages, the last ones, are learned from.
 	mostExamples = 2000
-	// steps of Newton's method at most, none of which changes a weight by more than mostStep; leastStep ends it, and a step that is still too far
-	// after so many halvings.
+	// steps of Newton's method at most, none of which changes a weight by more than mostStep; leastStep ends it, and so many halvings of a step do.
 	steps, mostStep, leastStep, halvings = 4, 2, 1e-3, 10
 )
 
@@ -127,27 +126,30 @@ func (e *examples) add(x *vector, r float64, b *behind) {
 // regression is a generalised linear model with a Gaussian prior around start.
 type regression struct {
 	start, weights vector
-	family         family
+	// mean is what is expected with a linear predictor, and its derivative; integral that of the mean.
+	mean     func(z float64) (mean, slope float64)
+	integral func(z, mean float64) float64
 }
 
-// family returns what is expected with a linear predictor, its integral and its derivative.
-type family func(z float64) (mean, integral, slope float64)
-
 // logistic is for R, in (0,1).
-func logistic(z float64) (mean, integral, slope float64) {
-	p := sigmoid(z)
-	return p, max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))), p * (1 - p)
+func logistic(start vector) regression {
+	return regression{start, start, func(z float64) (mean, slope float64) {
+		p := sigmoid(z)
+		return p, p * (1 - p)
+	}, func(z, _ float64) float64 { return max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) }}
 }
 
 // exponential is for numbers of pages, at most about 20.
-func exponential(z float64) (mean, integral, slope float64) {
+func exponential(start vector) regression {
 	const most = 3
-	n := math.Exp(min(z, most))
-	return n, n * (1 + max(0, z-most)), n
+	return regression{start, start, func(z float64) (mean, slope float64) {
+		n := math.Exp(min(z, most))
+		return n, n
+	}, func(z, mean float64) float64 { return mean * (1 + max(0, z-most)) }}
 }
 
 func (g *regression) of(x *vector) float64 {
-	mean, _, _ := g.family(dot(&g.weights, x))
+	mean, _ := g.mean(dot(&g.weights, x))
 	return mean
 }
 
@@ -189,9 +191,9 @@ func (g *regression) loss(xs []vector, y []float64, at []point) (loss float64) {
 	}
 	for n := range xs {
 		z := dot(&g.weights, &xs[n])
-		mean, integral, slope := g.family(z)
+		mean, slope := g.mean(z)
 		at[n] = point{mean, slope}
-		loss += integral - y[n]*z
+		loss += g.integral(z, mean) - y[n]*z
 	}
 	return loss
 }
