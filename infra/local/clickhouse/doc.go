@@ -36,5 +36,6 @@
 //
 // Memory of inserts and merges is limited (Settings.MemoryBytes, docs/decisions/0520). With less
 // than 64 MiB free on the disk the server begins no insert and no merge, and afterwards repairs
-// tables whose merges lost data (mend.go, docs/decisions/0521).
+// tables whose merges lost data (mend.go, docs/decisions/0521). With less than 16 MiB it begins
+// no CREATE, ALTER, DELETE and the like.
 package clickhouse

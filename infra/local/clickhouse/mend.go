@@ -13,6 +13,9 @@ import (
 const (
 	// keepFree is the disk space, in bytes, that the engine leaves free.
 	keepFree = 64 << 20
+	// metadataFree is the disk space, in bytes, that a statement needs which changes tables. On a full disk the engine writes
+	// empty files of metadata and mutations without an error, and does not open the folder again.
+	metadataFree = 16 << 20
 	// lookEvery is the interval of checks of the free space.
 	lookEvery = 200 * time.Millisecond
 	// mendEvery is the interval of checks of parts while there is little space: the engine keeps the source
@@ -24,10 +27,10 @@ const (
 	attachAgain = 100 * time.Millisecond
 )
 
-// low reports whether the disk has less free space than keepFree.
-func (s *Server) low() bool {
+// below reports whether the disk has less free space than that, in bytes.
+func (s *Server) below(limit uint64) bool {
 	free, err := s.free()
-	return err == nil && free < keepFree
+	return err == nil && free < limit
 }
 
 // watch repairs what merges lost while there was little space, until ctx ends.
@@ -43,7 +46,7 @@ func (s *Server) watch(ctx context.Context) {
 		case <-ticker.C:
 		}
 		now := time.Now()
-		switch low := s.low(); {
+		switch low := s.below(keepFree); {
 		case low && since.IsZero():
 			since, until, due = now, time.Time{}, now.Add(mendEvery)
 		case low:

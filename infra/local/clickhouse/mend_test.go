@@ -51,6 +51,14 @@ func TestFullDiskIsMended(t *testing.T) {
 	if r := ask(t, s, "POST", "", "INSERT INTO `odd ``name` VALUES (1, '1')"); r.header.Get("X-ClickHouse-Exception-Code") != "243" {
 		t.Errorf("rows for a full disk: %d %s", r.status, r.body)
 	}
+	for _, sql := range []string{
+		"INSERT INTO `odd ``name` SELECT 1, '1'", "DELETE FROM `odd ``name` WHERE n = 1", "alter table `odd ``name` DELETE WHERE n = 1",
+		"CREATE OR REPLACE VIEW v AS SELECT 1", "/* new */ CREATE TABLE t (n UInt8) ENGINE = MergeTree ORDER BY n", "RENAME TABLE `odd ``name` TO t",
+	} {
+		if r := ask(t, s, "POST", "", sql); r.header.Get("X-ClickHouse-Exception-Code") != "243" {
+			t.Errorf("%s on a full disk: %d %s", sql, r.status, r.body)
+		}
+	}
 	must("OPTIMIZE TABLE `odd ``name` FINAL")
 	merged := must("SELECT path FROM system.parts WHERE table = 'odd `name' AND active")
 	files, err := filepath.Glob(filepath.Join(merged, "*"))

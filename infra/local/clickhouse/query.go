@@ -174,7 +174,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer result.Free()
-	if st.kind == insertRows && s.low() {
+	if (st.kind == insertRows || st.kind == insertSelect) && s.below(keepFree) {
 		// The engine may report rows as written that were not: the client has to repeat the insert.
 		s.fail(w, refuse(243, "NOT_ENOUGH_SPACE", "The disk got full while the rows were inserted: insert them again when there is space"))
 		return
@@ -305,6 +305,9 @@ func (s *Server) run(ctx context.Context, q *request, k kind, sql string) (*chdb
 		}()
 		// Its connection must not outlive the request: closing the last one closes the folder.
 		defer func() { close(ended); <-watched }()
+	}
+	if k == change && s.below(metadataFree) {
+		return nil, refuse(243, "NOT_ENOUGH_SPACE", "The disk is full: changes of tables need %d MiB", metadataFree>>20)
 	}
 	return conn.Query(sql, cmp.Or(q.format, defaultFormat), q.params...)
 }

@@ -10,10 +10,12 @@ import (
 type kind uint8
 
 const (
-	other      kind = iota
-	read            // changes nothing: SELECT, SHOW, …
-	insertRows      // INSERT whose rows come with the request
-	kill            // KILL QUERY
+	other        kind = iota
+	read              // changes nothing: SELECT, SHOW, …
+	insertRows        // INSERT whose rows come with the request
+	insertSelect      // any other INSERT
+	change            // writes files of metadata: CREATE, ALTER, DELETE, …
+	kill              // KILL QUERY
 )
 
 // statement is the parsed SQL of a request, as far as it must be changed for the engine.
@@ -34,9 +36,10 @@ func refuse(code int, name, format string, args ...any) *chdb.Exception {
 	return &chdb.Exception{Code: code, Message: fmt.Sprintf("Code: %d. DB::Exception: %s. (%s)", code, fmt.Sprintf(format, args...), name)}
 }
 
-var readWords = map[string]bool{
-	"SELECT": true, "WITH": true, "FROM": true, "(": true, "SHOW": true, "DESC": true, "DESCRIBE": true,
-	"EXPLAIN": true, "EXISTS": true, "CHECK": true,
+var firstWords = map[string]kind{
+	"SELECT": read, "WITH": read, "FROM": read, "(": read, "SHOW": read, "DESC": read, "DESCRIBE": read,
+	"EXPLAIN": read, "EXISTS": read, "CHECK": read,
+	"CREATE": change, "REPLACE": change, "ALTER": change, "DELETE": change, "UPDATE": change, "RENAME": change, "EXCHANGE": change,
 }
 
 // parse parses source just far enough to find where rows begin, which format is requested and what an embedded
@@ -68,8 +71,8 @@ func parse(source string) (statement, error) {
 	case is(0, "KILL") && is(1, "QUERY"):
 		s.kind = kill
 		s.sql = killByClientID(s.sql, tokens)
-	case len(tokens) > 0 && tokens[0].kind != text && tokens[0].kind != quoted && readWords[strings.ToUpper(source[tokens[0].start:tokens[0].end])]:
-		s.kind = read
+	case len(tokens) > 0 && tokens[0].kind != text && tokens[0].kind != quoted:
+		s.kind = firstWords[strings.ToUpper(source[tokens[0].start:tokens[0].end])]
 	}
 	if err := denied(source, tokens); err != nil {
 		return s, err
@@ -79,7 +82,7 @@ func parse(source string) (statement, error) {
 		case is(i, "OUTFILE") && is(i-1, "INTO") && !is(i-2, "INSERT"):
 			return s, refuse(358, "INTO_OUTFILE_NOT_ALLOWED", "INTO OUTFILE is not allowed: files are written by clients")
 		case is(i, "INTO") && is(i-1, "INSERT"):
-			s.kind = other // also WITH … INSERT INTO …
+			s.kind = insertSelect // also WITH … INSERT INTO …
 		case is(i, "INPUT") && is(i+1, "(") && is(0, "INSERT"):
 			return s, refuse(48, "NOT_IMPLEMENTED", "INSERT … SELECT … FROM input() cannot be done by the embedded ClickHouse: insert into a table, then INSERT … SELECT from it")
 		case is(i, "FORMAT") && i > 0 && i+1 < len(tokens) && tokens[i+1].kind == word && (i+2 == len(tokens) || is(i+2, "SETTINGS")):
