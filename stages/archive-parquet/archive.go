@@ -51,10 +51,6 @@ func newArchiver(s store, dir string, log *slog.Logger) *archiver {
 	}
 }
 
-func (a *archiver) collectors() []prometheus.Collector {
-	return []prometheus.Collector{a.files, a.rows, a.bytes, a.torn}
-}
-
 // keep writes a batch: all of it is in files that were read back when it returns nil.
 func (a *archiver) keep(ctx context.Context, rs []stream.Record) error {
 	for _, part := range parts(rs) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"forager/internal/platform/archive"
 	"forager/internal/platform/pipeline"
 	"forager/internal/platform/stagemain"
@@ -21,7 +23,7 @@ func main() { stagemain.Main(stage) }
 
 func newLogic(_ context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	a := newArchiver(env.Objects, env.StateDir, env.Log)
-	return &stagemain.Logic{Metrics: a.collectors(), Run: stagemain.Batched(batches(&env.Config.Stages.ArchiveParquet, a))}, nil
+	return &stagemain.Logic{Metrics: []prometheus.Collector{a.files, a.rows, a.bytes, a.torn}, Run: stagemain.Batched(batches(&env.Config.Stages.ArchiveParquet, a))}, nil
 }
 
 // batches returns the settings of the batches; only bytes and age end one.

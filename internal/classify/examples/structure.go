@@ -196,14 +196,10 @@ func (x *structure) circles() (on int64) {
 					break
 				}
 			}
-			if size > 1 || x.leadsTo(v, v) {
+			if size > 1 || slices.ContainsFunc(x.next[v], func(n uint32) bool { return n&^symbolicBit == v }) {
 				on += size
 			}
 		}
 	}
 	return on
-}
-
-func (x *structure) leadsTo(from, to uint32) bool {
-	return slices.ContainsFunc(x.next[from], func(n uint32) bool { return n&^symbolicBit == to })
 }

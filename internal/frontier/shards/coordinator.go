@@ -106,7 +106,7 @@ func (l *Coordinator) Decide(limits Limits, own *schemas.ShardReport) (*schemas.
 	zero.report = own
 	zero.settle()
 	notes := make(map[uint32]*schemas.ShardNote)
-	if !l.observedAll() {
+	if slices.ContainsFunc(l.shards, func(s shardState) bool { return s.report == nil }) {
 		for k := 1; k < len(l.shards); k++ {
 			if s := &l.shards[k]; !s.asked {
 				s.asked = true
@@ -142,10 +142,6 @@ func (l *Coordinator) Decide(limits Limits, own *schemas.ShardReport) (*schemas.
 func (l *Coordinator) note(k int, lease *schemas.ShardLease) *schemas.ShardNote {
 	l.shards[k].sequence++
 	return &schemas.ShardNote{Epoch: l.epoch, Sequence: l.shards[k].sequence, Lease: lease}
-}
-
-func (l *Coordinator) observedAll() bool {
-	return !slices.ContainsFunc(l.shards, func(s shardState) bool { return s.report == nil })
 }
 
 // Quiet reports whether every shard has read its newest lease.
