@@ -152,7 +152,12 @@ func onSmallDisk(t *testing.T, dir string) {
 	r.begin(r.crawl(g, "full", "apprentice", 500, narrow))
 	r.until("full", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 50 })
 	fill.leave(clickHouseKeeps - 1<<20)
-	db := r.refused()
+	db, err := analytics.Open(r.cfg.ClickHouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	r.refused(db)
 	before := refusals(t, metrics)
 	wait(t, "the broker refuses several times what prioritize writes", func() bool {
 		fill.leave(0) // including what was freed since
@@ -202,14 +207,9 @@ func (r *rig) restarted(t *testing.T, fill *ballast) {
 	}
 }
 
-// refused checks that store and ClickHouse refuse what does not fit, with a temporary error. It returns ClickHouse's connection.
-func (r *rig) refused() *analytics.DB {
+// refused checks that store and ClickHouse refuse what does not fit, with a temporary error.
+func (r *rig) refused(db *analytics.DB) {
 	r.t.Helper()
-	db, err := analytics.Open(r.cfg.ClickHouse)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { _ = db.Close() })
 	insert := func() error {
 		return db.Exec(r.s, "INSERT INTO letters_rows (of_offset, error) SELECT number, randomPrintableASCII(1000) FROM numbers(1000)", nil)
 	}
@@ -225,7 +225,6 @@ func (r *rig) refused() *analytics.DB {
 	if err := store.Put(r.s, "full/one", bytes.NewReader(content), int64(len(content))); !errors.Is(err, objects.ErrUnavailable) {
 		r.t.Errorf("an object on a full disk: %v", err)
 	}
-	return db
 }
 
 // refusals returns how often the stage that serves its metrics at an address was refused something that it tries again.
