@@ -37,9 +37,9 @@ type Batched struct {
 	Unversioned bool
 }
 
-// batchLeast is the number of bytes that a fetch waits for: a batch waits for more records anyway,
-// and a fetch for each record costs more than the record.
-const batchLeast = kafka.FetchBytes / 2
+// A fetch waits for batchLeast bytes, half the time between two batches but no less than leastWait: a batch waits for more
+// records anyway, and a fetch for each record costs more than the record.
+const batchLeast, leastWait = kafka.FetchBytes / 2, time.Second / 2
 
 // Run runs the stage until ctx ends (nil) or something is broken.
 func (b Batched) Run(ctx context.Context, c *kafka.Client) error {
@@ -121,7 +121,7 @@ func (p *pots) run(ctx context.Context, cl *kafka.Claim) error {
 	defer context.AfterFunc(ctx, pt.cancel)() // all claims of a generation drain together
 	in := p.client.Metrics.In.WithLabelValues(cl.Topic)
 	from := cl.Source()
-	from.Least, from.Wait = batchLeast, min(max(p.stage.Flush/2, kafka.FetchWait), kafka.LongestFetchWait)
+	from.Least, from.Wait = batchLeast, min(max(p.stage.Flush/2, leastWait), kafka.LongestFetchWait)
 	err := p.client.Consume(pt.soft, from, func(ch kafka.Chunk) error {
 		cl.Fetched(ch)
 		for _, r := range ch.Records {
