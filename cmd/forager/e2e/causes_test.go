@@ -1,3 +1,5 @@
+//go:build endurance
+
 package e2e
 
 import (
@@ -64,15 +66,15 @@ func (r *rig) cause(t *testing.T, crawl, cause, object string, within time.Durat
 	})
 }
 
-// TestCausesAreNamed: of a crawl that goes on no cause is named; each of those that a test can bring about in the pipeline is named in
+// TestEnduranceCauses: of a crawl that goes on no cause is named; each of those that a test can bring about in the pipeline is named in
 // time, and the crawl goes on when it has gone.
-func TestCausesAreNamed(t *testing.T) {
+func TestEnduranceCauses(t *testing.T) {
 	t.Parallel()
 	g, web := simulated(t)
 	r := newRig(t, g.Handler, "rescore_batch: 2048", "rescore_batch: 1") // so that placing the URLs again takes a while
 	r.parts()
 	r.start(cli.StageNames)
-	r.begin(r.crawl(g, "named", "soft-focus", 50_000, nil))
+	r.begin(r.crawl(g, "named", "soft-focus", 50_000, func(ctl *schemas.CrawlControl) { ctl.Politeness.DelayMs = 100 })) // leave the cores to the test
 	r.until("named", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() >= 100 })
 	healthy := func(t *testing.T) { r.cause(t, "named", "", "", time.Minute) }
 	signal := func(t *testing.T, stage string, s syscall.Signal) {

@@ -94,37 +94,3 @@ func TestKilledStages(t *testing.T) {
 		t.Error("fetch was killed behind a segment and before its records, and there is no orphan")
 	}
 }
-
-// TestPartsAway starts the stages before a broker, a store and a ClickHouse run, stops these in the middle, and
-// checks that the crawl is complete.
-func TestPartsAway(t *testing.T) {
-	t.Parallel()
-	g, _ := simulated(t)
-	r := newRig(t, g.Handler)
-	r.start(cli.StageNames)
-	everyStageWaits := func() {
-		t.Helper()
-		for _, stage := range cli.StageNames {
-			wait(t, stage+" waits", func() bool { return r.waits(stage + "-0") })
-		}
-	}
-	everyStageWaits() // for the broker
-	r.parts()
-	r.begin(r.crawl(g, "away", "soft-focus", 300, nil))
-	r.until("away", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 30 })
-	if err := syscall.Kill(r.pid("local"), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.gone("local", 10*time.Second); err != nil {
-		t.Fatal(err)
-	}
-	everyStageWaits()
-	if _, err := r.stack.StartParts(r.s, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	st := r.until("away", "finished", 3*time.Minute, finished)
-	if st.GetPages() != 300 {
-		t.Errorf("%d pages, want 300", st.GetPages())
-	}
-	r.verified("away")
-}

@@ -24,7 +24,6 @@ func TestCrawls(t *testing.T) {
 		{"four shards", r.fourShards},
 		{"three shards are operated", r.threeShards},
 		{"judged again", r.rejudged},
-		{"a slow crawl slows no other", r.slowCrawl},
 	} {
 		if !r.step(t, c.name, func(t *testing.T) { c.test(t, g) }) {
 			break // the state after a failure is undefined

@@ -1,3 +1,5 @@
+//go:build endurance || kafka
+
 package e2e
 
 import (
@@ -10,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"forager/cmd/forager/demo"
+	"forager/cmd/internal/cli"
 	"forager/schemas"
 )
 
@@ -79,11 +81,16 @@ func (w *politeWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.asks[r.URL.Host] = append(w.asks[r.URL.Host], asked{begin, time.Now()})
 }
 
-// slowCrawl compares the rate of a crawl that is bounded by the pauses of its hosts, not by the machine, with
+// TestEnduranceSlowCrawl compares the rate of a crawl that is bounded by the pauses of its hosts, not by the machine, with
 // its rates while another crawl has many more stalling hosts than fetch has slots, and while one waits for the
 // service that judges its pages. It fails if the rate is halved each time; a machine that is busy for a while
 // does not cause that.
-func (r *rig) slowCrawl(t *testing.T, g *demo.Environment) {
+func TestEnduranceSlowCrawl(t *testing.T) {
+	t.Parallel()
+	g, _ := simulated(t)
+	r := newRig(t, g.Handler)
+	r.parts()
+	r.start(cli.StageNames)
 	const hosts, pages, tries = 20, 100, 3
 	polite := &politeWeb{hosts: hosts, asks: make(map[string][]asked)}
 	stalls := &stalling{stall: 4 * time.Second, next: g.Handler}
@@ -94,7 +101,6 @@ func (r *rig) slowCrawl(t *testing.T, g *demo.Environment) {
 		}
 		stalls.ServeHTTP(w, r)
 	}))
-	defer r.web.serve(g.Handler)
 	fast := func(name string) float64 {
 		c := r.crawl(g, name, "unfocused", pages, func(ctl *schemas.CrawlControl) { ctl.Politeness.DelayMs = 1000 })
 		c.Seeds = nil

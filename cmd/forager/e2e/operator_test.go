@@ -742,3 +742,19 @@ func (r *rig) served(t *testing.T, args ...string) (client *http.Client, said *b
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: 10 * time.Second}, said
 }
+
+// watchUntil interrupts crawl watch once it has printed a text.
+func (r *rig) watchUntil(crawl, text string) {
+	r.t.Helper()
+	ctx, interrupt := context.WithCancel(r.s)
+	var printed printout
+	ended := make(chan int)
+	go func() {
+		ended <- root.Run(ctx, []string{"--config", r.path, "crawl", "watch", crawl}, &printed, &printed)
+	}()
+	wait(r.t, "crawl watch prints "+text, func() bool { return strings.Contains(printed.String(), text) })
+	interrupt()
+	if code := <-ended; code != cli.ExitFailure {
+		r.t.Errorf("crawl watch, interrupted: exit %d\n%s", code, &printed)
+	}
+}

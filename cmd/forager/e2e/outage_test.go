@@ -1,7 +1,8 @@
+//go:build endurance
+
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -18,7 +19,6 @@ import (
 	"time"
 
 	"forager/cmd/forager/demo"
-	"forager/cmd/forager/root"
 	"forager/cmd/internal/cli"
 	"forager/internal/frontier"
 	"forager/internal/platform/analytics"
@@ -71,10 +71,10 @@ func (p *absent) leave() {
 	}
 }
 
-// TestAnOutageOfTheProxy starts a crawl of three shards while its proxy is down, stops the proxy again in the middle, and then
+// TestEnduranceProxyAway starts a crawl of three shards while its proxy is down, stops the proxy again in the middle, and then
 // continues the crawl after its end: with a larger budget, with further seeds, with failed URLs, and with its
-// state rebuilt from the topics. TestHostsAway has an outage of a crawl of one shard.
-func TestAnOutageOfTheProxy(t *testing.T) {
+// state rebuilt from the topics. TestEnduranceHostsAway has an outage of a crawl of one shard.
+func TestEnduranceProxyAway(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
 	// The proxy answers so many requests for pages before it is stopped, and all others afterwards.
@@ -153,22 +153,6 @@ func TestAnOutageOfTheProxy(t *testing.T) {
 	}
 }
 
-// watchUntil interrupts crawl watch once it has printed a text.
-func (r *rig) watchUntil(crawl, text string) {
-	r.t.Helper()
-	ctx, interrupt := context.WithCancel(r.s)
-	var printed printout
-	ended := make(chan int)
-	go func() {
-		ended <- root.Run(ctx, []string{"--config", r.path, "crawl", "watch", crawl}, &printed, &printed)
-	}()
-	wait(r.t, "crawl watch prints "+text, func() bool { return strings.Contains(printed.String(), text) })
-	interrupt()
-	if code := <-ended; code != cli.ExitFailure {
-		r.t.Errorf("crawl watch, interrupted: exit %d\n%s", code, &printed)
-	}
-}
-
 // loseState stops prioritize, removes its state and starts it again.
 func (r *rig) loseState(t *testing.T) {
 	t.Helper()
@@ -226,11 +210,11 @@ func (w *pages) host(i int) http.Handler {
 	})
 }
 
-// TestHostsAway crawls hosts without a proxy. In one crawl six are down: their URLs are kept while the others
+// TestEnduranceHostsAway crawls hosts without a proxy. In one crawl six are down: their URLs are kept while the others
 // continue, and fetched when a host is up again before the crawl's patience ends; what was given up, and what
 // failed, is retried when the operator requests it. In the other crawl all hosts go down at once: it is
 // suspended, is not charged, and continues by itself. A third crawl loses its resolver.
-func TestHostsAway(t *testing.T) {
+func TestEnduranceHostsAway(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
 	w, resolver := newPages(t, 10, 12), nameserver.Free(t)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,7 +11,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,6 +36,17 @@ import (
 	"forager/internal/platform/pipeline"
 	"forager/schemas"
 )
+
+// TestMain runs one test more at a time than there are processors, as a crawl waits a third of its time.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if at := flag.Lookup("test.parallel"); at.Value.String() == at.DefValue {
+		if err := at.Value.Set(strconv.Itoa(runtime.GOMAXPROCS(0) + 1)); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // rig is everything that a crawl needs, in its own folder and on its own ports: the embedded parts and the
 // stages are the real processes.
@@ -391,6 +405,16 @@ func (r *rig) kill(name string) {
 		r.t.Fatal(err)
 	}
 	r.stack.Processes.List = slices.DeleteFunc(r.stack.Processes.List, func(p deploy.Process) bool { return p.Name == name })
+}
+
+// logged returns how often the log of a process, which appends, has a text.
+func (r *rig) logged(process, text string) int {
+	r.t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.stack.Logs(), process+".log"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return bytes.Count(b, []byte(text))
 }
 
 // joined reports whether a stage has joined its consumer group since its last start.

@@ -1,7 +1,8 @@
+//go:build endurance || kafka
+
 package e2e
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,19 +43,9 @@ func (r *rig) end(stage string, by syscall.Signal) string {
 	return deploy.LastLines(log, 40)
 }
 
-// logged returns how often the log of a process, which appends, has a text.
-func (r *rig) logged(process, text string) int {
-	r.t.Helper()
-	b, err := os.ReadFile(filepath.Join(r.stack.Logs(), process+".log"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return bytes.Count(b, []byte(text))
-}
-
-// TestStateIsRestored continues a crawl of two shards that a version before has begun, with state of an older layout. In its middle prioritize is
+// TestEnduranceRestore continues a crawl of two shards that a version before has begun, with state of an older layout. In its middle prioritize is
 // killed and its directory is lost; then the stages with state are stopped, lose theirs, and the topics lose every record from before.
-func TestStateIsRestored(t *testing.T) {
+func TestEnduranceRestore(t *testing.T) {
 	t.Parallel()
 	g, _ := simulated(t)
 	r := newRig(t, g.Handler, append(lasting(), "\nkafka:\n", "\nsnapshots:\n    every: 500ms\nkafka:\n")...)
