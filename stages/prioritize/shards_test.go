@@ -19,7 +19,7 @@ import (
 // TestSimulationOfShards is TestSimulation with crawls of two to four shards, some of them in one
 // partition, some with another crawl's.
 func TestSimulationOfShards(t *testing.T) {
-	runSimulations(t, 400, 50, true, 5,
+	runSimulations(t, 200, 50, true, 5,
 		"owners that crashed", "owners that were superseded", "owners that began with nothing", "requests that are void",
 		"requests that came twice", "verdicts that came twice", "leaps that came twice", "boundaries", "models in use",
 		"notes among shards", "links sent to another shard", "redirects to another shard", "links sent on by a third shard",

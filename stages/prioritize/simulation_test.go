@@ -632,7 +632,7 @@ func runSimulations(t *testing.T, seeds, short uint64, shards bool, least int, m
 }
 
 func TestSimulation(t *testing.T) {
-	runSimulations(t, 2000, 100, false, 20,
+	runSimulations(t, 1000, 100, false, 20,
 		"owners that crashed", "owners that were superseded", "owners that began with nothing", "requests that are void",
 		"requests that came twice", "verdicts that came twice", "leaps that came twice",
 		"verdicts that cannot be decoded", "boundaries", "redirects", "deferrals", "second attempts", "replays", "models in use",
