@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -99,12 +98,7 @@ func TestTheArchive(t *testing.T) {
 	}
 	r.begin(r.crawl(g, "second", "apprentice", 200, nil))
 	r.until("second", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 100 })
-	if err := syscall.Kill(r.pid("archive-parquet-1"), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.gone("archive-parquet-1", 10*time.Second); err != nil {
-		t.Fatal(err)
-	}
+	r.kill("archive-parquet-1")
 	r.start(archivist)
 	r.until("second", "finished", time.Minute, finished)
 	r.until("first", "finished", time.Minute, finished)

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"os"
-	"syscall"
 	"testing"
 	"time"
 
@@ -50,12 +49,7 @@ func TestKafkaCarriesACrawl(t *testing.T) {
 			t.Fatalf("the crawl had ended before %s was killed", kill.stage)
 		}
 		stage := kill.stage
-		if err := syscall.Kill(r.pid(stage+"-0"), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.gone(stage+"-0", 10*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		r.kill(stage + "-0")
 		r.start([]string{stage})
 	}
 	close(web.permits)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -144,33 +143,15 @@ func TestEnduranceProxyAway(t *testing.T) {
 	r.mustRun("crawl", "resume", "away", "--pages", "180", seeds[0]+"further/seed")
 	r.until("away", "finished with further seeds", time.Minute, func(st *schemas.CrawlStatus) bool { return finished(st) && st.GetPages() == 180 })
 
-	r.loseState(t)
+	r.kill("prioritize-0")
+	r.loses("prioritize")
+	r.start([]string{"prioritize"})
 	r.mustRun("crawl", "resume", "away", "--pages", "200", "--retry-failed")
 	r.until("away", "finished from the topics", 2*time.Minute, func(st *schemas.CrawlStatus) bool { return finished(st) && st.GetPages() == 200 })
 	r.verified("away")
 	if out := r.mustRun("doctor"); strings.Contains(out, "BAD") || !strings.Contains(out, "none waits for the network") {
 		t.Errorf("doctor:\n%s", out)
 	}
-}
-
-// loseState stops prioritize, removes its state and starts it again.
-func (r *rig) loseState(t *testing.T) {
-	t.Helper()
-	pid := r.pid("prioritize-0")
-	process, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.gone("prioritize-0", 10*time.Second); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(r.cfg.Data, "state", "prioritize")); err != nil {
-		t.Fatal(err)
-	}
-	r.start([]string{"prioritize"})
 }
 
 // pages is a web of hosts, each with that many pages, which link to all others of their host and to the next host.

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,12 +27,7 @@ func TestEndurancePartsAway(t *testing.T) {
 	r.parts()
 	r.begin(r.crawl(g, "away", "soft-focus", 300, nil))
 	r.until("away", "under way", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 30 })
-	if err := syscall.Kill(r.pid("local"), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.gone("local", 10*time.Second); err != nil {
-		t.Fatal(err)
-	}
+	r.kill("local")
 	everyStageWaits()
 	if _, err := r.stack.StartParts(r.s, time.Minute); err != nil {
 		t.Fatal(err)

@@ -395,7 +395,7 @@ func (r *rig) gone(name string, within time.Duration) error {
 	return fmt.Errorf("%s still runs after %s", name, within)
 }
 
-// kill kills a process permanently.
+// kill kills a process; it may be started again.
 func (r *rig) kill(name string) {
 	r.t.Helper()
 	if err := syscall.Kill(r.pid(name), syscall.SIGKILL); err != nil {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,12 +29,7 @@ func (r *rig) fourShards(t *testing.T, g *demo.Environment) {
 		t.Errorf("verify of a crawl that runs:\n%s", out)
 	}
 	open()
-	if err := syscall.Kill(r.pid("prioritize-0"), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.gone("prioritize-0", 10*time.Second); err != nil {
-		t.Fatal(err)
-	}
+	r.kill("prioritize-0")
 	old := r.epochs("four")
 	r.start([]string{"prioritize"})
 	// The crawl may have finished before the kill; the new owner then reports its shards as restored first.
