@@ -23,7 +23,7 @@ const (
 	hostileDelay      = 100 * time.Millisecond
 	hostileSlow       = 200 * time.Millisecond // of a slow host, before it sends anything
 	hostileRetryAfter = 2 * time.Second
-	hostilePatience   = 900 * time.Millisecond // of fetch with a server that answers nothing
+	hostilePatience   = 3 * time.Second // of fetch with a server that answers nothing; so long may a busy machine stop
 	hostileTries      = 2
 	hostileCap        = 8
 )
@@ -73,7 +73,7 @@ func TestAHostileWeb(t *testing.T) {
 	g, _ := simulated(t)
 	log := &serverLog{}
 	r := newRig(t, simweb.NewServer(log, w),
-		"retry_delay: 30s", "retry_delay: 200ms", "header_timeout: 20s", "header_timeout: "+hostilePatience.String(), "body_timeout: 60s", "body_timeout: 1500ms")
+		"retry_delay: 30s", "retry_delay: 200ms", "header_timeout: 20s", "header_timeout: "+hostilePatience.String(), "body_timeout: 60s", "body_timeout: 5s")
 	r.parts()
 	r.start(cli.StageNames)
 	c := r.crawl(g, "hostile", "unfocused", 500, func(ctl *schemas.CrawlControl) {
