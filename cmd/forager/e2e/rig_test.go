@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,9 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -36,17 +33,6 @@ import (
 	"forager/internal/platform/pipeline"
 	"forager/schemas"
 )
-
-// TestMain runs one test more at a time than there are processors, as a crawl waits a third of its time.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if at := flag.Lookup("test.parallel"); at.Value.String() == at.DefValue {
-		if err := at.Value.Set(strconv.Itoa(runtime.GOMAXPROCS(0) + 1)); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
 
 // rig is everything that a crawl needs, in its own folder and on its own ports: the embedded parts and the
 // stages are the real processes.
