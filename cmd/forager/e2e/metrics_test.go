@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -79,11 +78,7 @@ func (r *rig) testMetrics(t *testing.T, addresses map[string]string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	for _, stage := range cli.StageNames {
-		logged, err := os.ReadFile(filepath.Join(r.cfg.Data, "logs", stage+"-0.log"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range bytes.Lines(logged) {
+		for line := range bytes.Lines(r.log(stage + "-0")) {
 			var record struct{ Time, Level, Msg, Stage string }
 			if err := json.Unmarshal(line, &record); err != nil || record.Time == "" || record.Level == "" || record.Msg == "" || record.Stage != stage {
 				t.Errorf("%s logs %q: %v", stage, line, err)

@@ -46,14 +46,10 @@ func (w *politeWeb) keepPause(t *testing.T, pause time.Duration) {
 // partitionsOf returns the number of partitions last assigned to a process; -1 before that.
 func (r *rig) partitionsOf(process string) int {
 	r.t.Helper()
-	p, ok := r.stack.Processes.Running(process)
-	if !ok {
+	if _, ok := r.stack.Processes.Running(process); !ok {
 		return -1
 	}
-	b, err := os.ReadFile(p.Log)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	b := r.log(process)
 	at := bytes.LastIndex(b, []byte("msg=joined"))
 	if at < 0 || at < bytes.LastIndex(b, []byte("msg=started")) || at < bytes.LastIndex(b, []byte("msg=draining")) {
 		return -1
@@ -79,14 +75,10 @@ func (r *rig) handled(process string) int {
 
 // metric returns the sum of the metrics of a process that begin with a prefix; 0 if it does not serve them yet.
 func (r *rig) metric(process, prefix string) (n int, err error) {
-	p, ok := r.stack.Processes.Running(process)
-	if !ok {
+	if _, ok := r.stack.Processes.Running(process); !ok {
 		return 0, fmt.Errorf("%s does not run", process)
 	}
-	b, err := os.ReadFile(p.Log)
-	if err != nil {
-		return 0, err
-	}
+	b := r.log(process)
 	at := bytes.LastIndex(b, []byte("msg=metrics"))
 	if at < 0 {
 		return 0, nil

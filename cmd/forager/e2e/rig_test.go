@@ -393,26 +393,28 @@ func (r *rig) kill(name string) {
 	r.stack.Processes.List = slices.DeleteFunc(r.stack.Processes.List, func(p deploy.Process) bool { return p.Name == name })
 }
 
-// logged returns how often the log of a process, which appends, has a text.
-func (r *rig) logged(process, text string) int {
+// log returns the lines of the log of a process, which appends. A line that is being written is left out: a reader may see a part of it.
+func (r *rig) log(process string) []byte {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.stack.Logs(), process+".log"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return bytes.Count(b, []byte(text))
+	return b[:bytes.LastIndexByte(b, '\n')+1]
+}
+
+// logged returns how often the log of a process has a text.
+func (r *rig) logged(process, text string) int {
+	r.t.Helper()
+	return bytes.Count(r.log(process), []byte(text))
 }
 
 // joined reports whether a stage has joined its consumer group since its last start.
 func (r *rig) joined(name string) bool {
-	p, ok := r.stack.Processes.Running(name)
-	if !ok {
+	if _, ok := r.stack.Processes.Running(name); !ok {
 		return false
 	}
-	b, err := os.ReadFile(p.Log)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	b := r.log(name)
 	return bytes.LastIndex(b, []byte("msg=joined")) > bytes.LastIndex(b, []byte("msg=started"))
 }
 
