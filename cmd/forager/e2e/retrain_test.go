@@ -38,7 +38,7 @@ func TestRetrain(t *testing.T) {
 	r := newRig(t, web)
 	r.parts()
 	r.start(cli.StageNames)
-	r.begin(r.crawl(g, "live", "apprentice", 200, func(c *schemas.CrawlControl) { c.Learning.RefitPages = 25 }))
+	r.begin(r.crawl(g, "live", "apprentice", 200, func(c *schemas.CrawlControl) { c.Learning.RefitPages, c.Window = 25, 8 }))
 	r.operate("live", web)
 	r.begin(r.crawl(g, "plain", "soft-focus", 40, nil))
 	r.begin(r.crawl(g, "parted", "apprentice", 100, func(c *schemas.CrawlControl) {
@@ -72,15 +72,26 @@ func TestRetrain(t *testing.T) {
 // training and retraining are unaffected.
 func (r *rig) operate(crawl string, web *gated) {
 	r.t.Helper()
+	// A request carries the schedule of models that is in force when it is sent, so the crawl is changed while none is in flight.
 	does := func(command ...string) {
-		r.mustRun(command...)
-		r.mustRun("crawl", "pause", crawl) // when it is paused, it has read the record before
+		r.mustRun("crawl", "pause", "--wait", "0s", crawl)
 		r.until(crawl, "paused", time.Minute, func(st *schemas.CrawlStatus) bool {
 			return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED
 		})
+		r.until(crawl, "paused, nothing in flight", time.Minute, func(st *schemas.CrawlStatus) bool {
+			select {
+			case web.permits <- struct{}{}:
+			default:
+			}
+			return st.GetInFlight() == 0
+		})
+		for len(web.permits) > 0 {
+			<-web.permits
+		}
+		r.mustRun(command...)
 		r.mustRun("crawl", "resume", crawl)
 	}
-	web.permit(70)
+	web.permit(60)
 	old := r.learnt(crawl, 55).GetVersion()
 	does("crawl", "ranker", crawl, "soft-focus")
 	web.permit(30)
@@ -372,7 +383,7 @@ func (r *rig) testRefusals(t *testing.T, g *demo.Environment) {
 		t.Errorf("a crawl begins with the model of another critic: %v", err)
 	}
 	// While a crawl runs, a model of another one, or with features that its links lack, is refused.
-	r.begin(r.crawl(g, "running", "apprentice", 100_000, nil))
+	r.begin(r.crawl(g, "running", "apprentice", 100_000, func(c *schemas.CrawlControl) { c.Learning.SwitchPages = 30 }))
 	r.until("running", "learning", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetModel() != "" })
 	r.mustRun("crawl", "pause", "running")
 	r.fails(t, cli.ExitUsage, []string{"retrain", "running", "--d-max", "8", "--use"}, "up to d_max 5", "learning.prior")
