@@ -22,6 +22,7 @@ import (
 func (r *rig) twoCrawls(t *testing.T, g *demo.Environment) {
 	learns := func(ctl *schemas.CrawlControl) {
 		ctl.Learning.SwitchPages, ctl.Learning.RefitPages = 30, 15
+		ctl.Politeness.DelayMs = 100 // leave the cores to the test
 	}
 	r.begin(r.crawl(g, "first", "apprentice", 100_000, learns))
 	r.begin(r.crawl(g, "second", "apprentice", 200, learns))

@@ -83,7 +83,7 @@ func (r *rig) rejudged(t *testing.T, g *demo.Environment) {
 	branch := path.Dir(g.Topic)
 	other := web.Topics()[slices.IndexFunc(web.Topics(), func(topic string) bool { return path.Dir(topic) != branch })]
 	const crawl = "judged"
-	slowly := func(ctl *schemas.CrawlControl) { ctl.Window = 8 }
+	slowly := func(ctl *schemas.CrawlControl) { ctl.Window, ctl.Politeness.DelayMs = 8, 100 }
 	r.begin(r.crawl(g, crawl, "soft-focus", 100_000, slowly))
 	r.begin(r.crawl(g, "hard", "hard-focus", 100_000, slowly))
 	more := func(crawl string, pages uint64) {

@@ -97,7 +97,7 @@ func (r *rig) fourShards(t *testing.T, g *demo.Environment) {
 
 // threeShards: a crawl of three shards is paused, resumed, gets more seeds, is stopped and deleted like any other.
 func (r *rig) threeShards(t *testing.T, g *demo.Environment) {
-	c := r.crawl(g, "three", "soft-focus", 50_000, func(c *schemas.CrawlControl) { c.Shards, c.Window = 3, 12 })
+	c := r.crawl(g, "three", "soft-focus", 50_000, func(c *schemas.CrawlControl) { c.Shards, c.Window, c.Politeness.DelayMs = 3, 12, 100 })
 	more := c.Seeds[1:]
 	c.Seeds = c.Seeds[:1]
 	r.begin(c)
