@@ -85,62 +85,55 @@ func (c *DoctorCommand) examine(s *cli.Session) []Finding {
 	}
 	detail, err := checkDisk(cfg)
 	add("disk", detail, "free space there, or lower disk.pause_below; crawls go on by themselves", err)
-	ctx, cancel := context.WithTimeout(s, c.Timeout)
-	checkNetwork(ctx, cfg, add)
-	cancel()
-	ctx, cancel = context.WithTimeout(s, c.Timeout)
-	states, err := checkTopics(ctx, cfg, s.Log)
-	cancel()
+	within := func(check func(ctx context.Context)) {
+		ctx, cancel := context.WithTimeout(s, c.Timeout)
+		defer cancel()
+		check(ctx)
+	}
+	within(func(ctx context.Context) { checkNetwork(ctx, cfg, add) })
+	var states []kafka.TopicState
+	within(func(ctx context.Context) { states, err = checkTopics(ctx, cfg, s.Log) })
 	add("kafka", fmt.Sprint(cfg.Kafka.Brokers), "start the broker (forager up --parts), or correct kafka.brokers", err)
 	if err == nil {
-		detail := fmt.Sprintf("%d topics as in %s", len(cfg.Topics), s.Config)
 		var wrong error
 		for _, t := range states {
 			if !t.OK() {
 				wrong = errors.Join(wrong, errors.New(t.String()))
 			}
 		}
-		ctx, cancel = context.WithTimeout(s, c.Timeout)
-		checkCrawls(ctx, s, cfg, add)
-		cancel()
-		add("topics", detail, "forager setup creates what is missing; other differences are yours to decide", wrong)
-		ctx, cancel := context.WithTimeout(s, c.Timeout)
-		detail, err := checkRecords(ctx, cfg, s.Log, c.Repair)
-		cancel()
-		add("records", detail, "forager doctor --repair writes the newest readable record of each key again, or removes the key; then change or start the crawl again if it is not as it was", err)
+		add("topics", fmt.Sprintf("%d topics as in %s", len(cfg.Topics), s.Config), "forager setup creates what is missing; other differences are yours to decide", wrong)
+		if !slices.ContainsFunc(states, func(t kafka.TopicState) bool { return t.Missing }) {
+			within(func(ctx context.Context) { checkCrawls(ctx, s, cfg, add) })
+			within(func(ctx context.Context) { detail, err = checkRecords(ctx, cfg, s.Log, c.Repair) })
+			add("records", detail, "forager doctor --repair writes the newest readable record of each key again, or removes the key; then change or start the crawl again if it is not as it was", err)
+		}
 		if wrong == nil {
-			ctx, cancel := context.WithTimeout(s, c.Timeout)
-			detail, err := checkStages(ctx, cfg, s.Log)
-			cancel()
+			within(func(ctx context.Context) { detail, err = checkStages(ctx, cfg, s.Log) })
 			add("stages", detail, "forager up starts stages that have ended; add replicas of one that falls back", err)
-			ctx, cancel = context.WithTimeout(s, c.Timeout)
-			err = checkParked(ctx, cfg, s.Log)
-			cancel()
+			within(func(ctx context.Context) { err = checkParked(ctx, cfg, s.Log) })
 			add("parked", "no crawl lacks a critic, a guide or a control record", "put the object back (forager critic or guide publishes it again); the crawl then goes on by itself", err)
 		}
 	}
-	ctx, cancel = context.WithTimeout(s, c.Timeout)
-	add("s3", cfg.S3.Endpoint+" bucket "+cfg.S3.Bucket, "start the store (forager up --parts), run forager setup, or correct s3.*", checkBucket(ctx, cfg))
-	if findings[len(findings)-1].OK && cfg.Snapshots.Every > 0 {
-		detail, err := checkSnapshots(ctx, cfg)
+	within(func(ctx context.Context) { err = checkBucket(ctx, cfg) })
+	add("s3", cfg.S3.Endpoint+" bucket "+cfg.S3.Bucket, "start the store (forager up --parts), run forager setup, or correct s3.*", err)
+	if err == nil && cfg.Snapshots.Every > 0 {
+		within(func(ctx context.Context) { detail, err = checkSnapshots(ctx, cfg) })
 		add("snapshots", detail, "let the bucket be listed below snapshots/", err)
 	}
-	cancel()
-	ctx, cancel = context.WithTimeout(s, c.Timeout)
-	checked := WithTables(cfg, func(db *analytics.DB) error { return db.Check(ctx) })
-	add("clickhouse", cfg.ClickHouse.URL+" database "+cfg.ClickHouse.Database,
-		"start the server (forager up --parts), run forager setup, or correct clickhouse.*", checked)
-	if findings[len(findings)-1].OK {
-		findings = append(findings, checkParts(ctx, cfg)...)
-	}
-	cancel()
+	within(func(ctx context.Context) {
+		err := WithTables(cfg, func(db *analytics.DB) error { return db.Check(ctx) })
+		add("clickhouse", cfg.ClickHouse.URL+" database "+cfg.ClickHouse.Database,
+			"start the server (forager up --parts), run forager setup, or correct clickhouse.*", err)
+		if err == nil {
+			findings = append(findings, checkParts(ctx, cfg)...)
+		}
+	})
 	if c.Tables {
 		findings = append(findings, checkEveryPart(s, cfg))
 	}
 	for i, w := range cfg.Stages.Monitor.Webhooks {
-		ctx, cancel := context.WithTimeout(s, c.Timeout)
-		add("webhook", fmt.Sprintf("number %d at %s responds", i+1, w.Host()), "correct stages.monitor.webhooks, or let the receiver respond; events are sent again for a day", notify.Probe(ctx, i+1, &w))
-		cancel()
+		within(func(ctx context.Context) { err = notify.Probe(ctx, i+1, &w) })
+		add("webhook", fmt.Sprintf("number %d at %s responds", i+1, w.Host()), "correct stages.monitor.webhooks, or let the receiver respond; events are sent again for a day", err)
 	}
 	return findings
 }
