@@ -63,7 +63,8 @@ type Settings struct {
 // every column of a part that is being written has a buffer. With the default size the array columns would take
 // a hundred megabytes a merge, mostly unused: buffers begin small and end at 128 KiB. No insert and no merge
 // starts with less than 64 MiB free, as one that fails on a full disk may leave a part without its marks
-// (docs/decisions/0520, 0521).
+// (docs/decisions/0520, 0521). A table whose merge or mutation finds the pool full tries again after .1 s and a random
+// time, which is up to 1 s by default: too long for a mutation of several parts, which forager crawl delete waits for.
 const config = `<clickhouse>
   <users_config>%s</users_config>
   <user_scripts_path>/dev/null/none/</user_scripts_path>
@@ -77,6 +78,8 @@ const config = `<clickhouse>
   <uncompressed_cache_size>0</uncompressed_cache_size>
   <background_pool_size>2</background_pool_size>
   <background_merges_mutations_concurrency_ratio>1</background_merges_mutations_concurrency_ratio>
+  <background_processing_pool_thread_sleep_seconds_random_part>0.05</background_processing_pool_thread_sleep_seconds_random_part>
+  <background_processing_pool_task_sleep_seconds_when_no_work_random_part>0.05</background_processing_pool_task_sleep_seconds_when_no_work_random_part>
   <background_schedule_pool_size>4</background_schedule_pool_size>
   <max_parts_cleaning_thread_pool_size>2</max_parts_cleaning_thread_pool_size>
   <max_thread_pool_free_size>16</max_thread_pool_free_size>
