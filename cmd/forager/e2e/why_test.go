@@ -288,7 +288,7 @@ func (r *rig) explained(t *testing.T, g *demo.Environment) {
 	kinds := make(map[string]int)
 	began := time.Now()
 	for i := 0; i < len(urls); i += step {
-		withPath := i/step%4 == 0
+		withPath := i/step%16 == 0
 		if ask.DB = nil; withPath {
 			ask.DB = db
 		}
