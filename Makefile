@@ -1,7 +1,7 @@
 # Forager. `make demo` and `make test` need Go and npm, nothing else; they install what they use.
 #   make demo [WEB=file.warc.gz TASKS=tasks.json.gz TASK=name]   a whole crawl, twice, with a report
 #   make test          every test that needs no data and no other program
-#   make endurance     tests of faults, which wait for minutes: a disk that gets full, replicas killed in full swing, services away; with FORAGER_PREVIOUS, a folder
+#   make endurance     tests of faults, which wait for minutes: a disk that gets full, stages killed, services away, a hostile web; with FORAGER_PREVIOUS, a folder
 #                      of programs of an earlier version, stages of that version are replaced one by one under load
 #   make endurance MINUTES=10   processes killed at random, parts away in turns, crawls started, paused and deleted, on a hostile web
 #   make test-webs     tests on frozen webs: FORAGER_WEBS, FORAGER_CASES, FORAGER_TAXONOMY name the folders

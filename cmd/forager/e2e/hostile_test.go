@@ -1,3 +1,5 @@
+//go:build endurance
+
 package e2e
 
 import (
@@ -65,9 +67,9 @@ func (l *serverLog) forget() {
 	l.lines = nil
 }
 
-// TestAHostileWeb crawls a synthetic web with every hazard, politely, and compares the outcome of each URL with
+// TestEnduranceHostileWeb crawls a synthetic web with every hazard, politely, and compares the outcome of each URL with
 // its truth, and the server's log with what robots.txt, Retry-After and the pauses require.
-func TestAHostileWeb(t *testing.T) {
+func TestEnduranceHostileWeb(t *testing.T) {
 	t.Parallel()
 	w := hostileWeb(t)
 	g, _ := simulated(t)
