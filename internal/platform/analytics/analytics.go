@@ -104,6 +104,10 @@ func (d *DB) Close() error { return errors.Join(d.conn.Close(), d.admin.Close())
 
 // failed adds the server and the operation to an error.
 func (d *DB) failed(ctx context.Context, what string, err error) error {
+	var network *url.Error
+	if errors.As(err, &network) {
+		err = network.Err // without the driver's URL, which has its parameters
+	}
 	return classify(ctx, fmt.Errorf("ClickHouse at %s: %s: %w", d.url, what, err))
 }
 
