@@ -74,8 +74,9 @@ build: deps
 demo: build
 	$(BIN)/$(if $(WEB),forager-lab,forager) demo --out build/demo $(if $(WEB),--web '$(WEB)') $(if $(TASKS),--tasks '$(TASKS)') $(if $(TASK),--task '$(TASK)')
 
+# One package more than there are processors at a time: many tests wait for a broker, or for a time-out.
 test: build $(BIN)/gotestsum
-	$(GOTEST) -- $(FRESH) $(LIMIT) ./...
+	$(GOTEST) -- $(FRESH) $(LIMIT) -p $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) ./...
 
 endurance: build $(BIN)/gotestsum
 	$(if $(MINUTES),FORAGER_MINUTES='$(MINUTES)') $(GOTEST) $(if $(MINUTES),--format standard-verbose) -- $(if $(MINUTES),-count=1 -timeout 24h -run EnduranceKills,$(FRESH) $(LIMIT) -run Endurance -skip EnduranceKills) -tags endurance ./cmd/forager/e2e
