@@ -38,7 +38,7 @@ func TestRetrain(t *testing.T) {
 	r := newRig(t, web)
 	r.parts()
 	r.start(cli.StageNames)
-	r.begin(r.crawl(g, "live", "apprentice", 200, func(c *schemas.CrawlControl) { c.Learning.RefitPages, c.Window = 25, 8 }))
+	r.begin(r.crawl(g, "live", "apprentice", 200, func(c *schemas.CrawlControl) { c.Learning.RefitPages, c.Window = 25, 4 }))
 	r.operate("live", web)
 	r.begin(r.crawl(g, "plain", "soft-focus", 40, nil))
 	r.begin(r.crawl(g, "parted", "apprentice", 100, func(c *schemas.CrawlControl) {
@@ -91,10 +91,10 @@ func (r *rig) operate(crawl string, web *gated) {
 		r.mustRun(command...)
 		r.mustRun("crawl", "resume", crawl)
 	}
-	web.permit(60)
+	web.permit(64) // up to 68 pages with those in flight, up to 100 with the next ones: models are due at 55, 80 and 105
 	old := r.learnt(crawl, 55).GetVersion()
 	does("crawl", "ranker", crawl, "soft-focus")
-	web.permit(30)
+	web.permit(28)
 	r.until(crawl, "past a model that is not used", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetPages() > 80 })
 	does("crawl", "ranker", crawl, "apprentice")
 	web.permit(30)
