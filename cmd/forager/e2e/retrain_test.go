@@ -78,13 +78,8 @@ func (r *rig) operate(crawl string, web *gated) {
 		r.until(crawl, "paused", time.Minute, func(st *schemas.CrawlStatus) bool {
 			return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED
 		})
-		r.until(crawl, "paused, nothing in flight", time.Minute, func(st *schemas.CrawlStatus) bool {
-			select {
-			case web.permits <- struct{}{}:
-			default:
-			}
-			return st.GetInFlight() == 0
-		})
+		web.permit(4) // the window
+		r.until(crawl, "paused, nothing in flight", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetInFlight() == 0 })
 		for len(web.permits) > 0 {
 			<-web.permits
 		}
