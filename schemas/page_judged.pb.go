@@ -861,7 +861,7 @@ const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"TopicScore\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1a\n" +
-	"\btempered\x18\x02 \x01(\x01R\btempered\"\xaa\x1f\n" +
+	"\btempered\x18\x02 \x01(\x01R\btempered\"\xc8\x1f\n" +
 	"\n" +
 	"PageJudged\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
@@ -869,7 +869,7 @@ const file_page_judged_proto_rawDesc = "" +
 	"\aoutcome\x18\x03 \x01(\x0e2\x13.forager.v1.OutcomeR\aoutcome\x123\n" +
 	"\tjudgement\x18\x04 \x01(\v2\x15.forager.v1.JudgementR\tjudgement\x12&\n" +
 	"\x06parsed\x18\x05 \x01(\fB\x0e\x82\xb5\x18\n" +
-	"PageParsedR\x06parsed:\xe9\x1d\x82\xb5\x18\xf4\x10\n" +
+	"PageParsedR\x06parsed:\x87\x1e\x82\xb5\x18\x92\x11\n" +
 	"\x0fjudgements_rows\x12\tJudgement\"\tcrawl, id*?Records of page.judged with what is worth counting of the page.2\x1f\n" +
 	"\x05crawl\x1a\x16LowCardinality(String)2\x04\n" +
 	"\x02id2\t\n" +
@@ -891,8 +891,8 @@ const file_page_judged_proto_rawDesc = "" +
 	"\x0fshadow_tempered\x12\x1ajudgement.shadows.tempered21\n" +
 	"\x11shadow_calibrated\x12\x1cjudgement.shadows.calibrated2I\n" +
 	"\fshadow_focus\x12\x1fjudgement.shadows.best_is_focus*\x18theirs, as best_is_focus2U\n" +
-	"\x0fshadow_failures\x12\x19judgement.shadows.failure*'why they said nothing; empty = they did2\x8e\x01\n" +
-	"\x06silent\x12\x11silent(judgement)\x1a3Map(LowCardinality(String), LowCardinality(String))*<guides and sources of backlinks that did not answer, and why2G\n" +
+	"\x0fshadow_failures\x12\x19judgement.shadows.failure*'why they said nothing; empty = they did2\xac\x01\n" +
+	"\x06silent\x12/silent(judgement.guidance, judgement.backlinks)\x1a3Map(LowCardinality(String), LowCardinality(String))*<guides and sources of backlinks that did not answer, and why2G\n" +
 	"\x03url\x12\x0fparsed.page.url\"\aZSTD(1)*&of the page; empty where there is none2#\n" +
 	"\x05title\x12\x11parsed.page.title\"\aZSTD(1)2/\n" +
 	"\vdescription\x12\x17parsed.page.description\"\aZSTD(1)28\n" +

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"forager/schemas"
 	"forager/schemas/column"
 )
@@ -20,18 +22,26 @@ type Table struct {
 // Column is a column of a table. Definition is its part of a statement.
 type Column struct{ Name, Type, Definition string }
 
-// Tables returns the tables, which the options of messages describe.
-var Tables = sync.OnceValue(func() []Table {
+// described are the tables as the options of messages describe them.
+var described = sync.OnceValue(func() []column.Table {
 	all, err := column.Tables(schemas.Files())
 	if err != nil {
 		panic("clickhouse: " + err.Error())
 	}
+	return all
+})
+
+// Tables returns the tables.
+var Tables = sync.OnceValue(func() []Table {
 	var tables []Table
-	for i := range all {
-		tables = append(tables, tableOf(&all[i]))
+	for _, t := range described() {
+		tables = append(tables, tableOf(&t))
 	}
 	return tables
 })
+
+// Need returns the fields of a message that are in columns.
+func Need(message protoreflect.Name) column.Need { return column.Needs(described(), message) }
 
 // tableOf returns the table that an option describes. Of records of equal keys the first counts: the one of highest precedence
 // (largest integer less the record's offset). Records of one id are in one partition of their topic, so that their offsets can be

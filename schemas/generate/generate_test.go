@@ -60,7 +60,7 @@ func TestAFieldIsAddedInOnePlace(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"../internal/platform/analytics/rows.pb.go": "`ch:\"added_ms\"`",
+		"../internal/platform/analytics/rows.pb.go": `byRow("added_ms", `,
 		"../internal/platform/archive/rows.pb.go":   "`parquet:\"added_ms,list\"`",
 	} {
 		if !strings.Contains(string(all[path]), want) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,8 +33,7 @@ func (l *loader) metrics() prometheus.Collector {
 	return l.loaded
 }
 
-// topicsAtOnce is the number of topics whose rows are made or inserted at once: while the engine writes those of one, the stage encodes those of
-// another.
+// topicsAtOnce is the number of topics that are written at once: while the engine writes the rows of one, the stage makes those of another.
 const topicsAtOnce = 2
 
 // load writes a batch: all of it is in the tables when it returns nil. Calls must not overlap.
@@ -49,28 +49,27 @@ func (l *loader) load(ctx context.Context, rs []stream.Record) error {
 			topics[rs[i].Topic] = append(topics[rs[i].Topic], &rs[i])
 		}
 	}
-	each := func(f func(topic string) error) error {
-		var g errgroup.Group
-		g.SetLimit(topicsAtOnce)
-		for topic := range topics {
-			g.Go(func() error { return stream.Recovered(func() error { return f(topic) }) })
-		}
-		return g.Wait()
-	}
-	if err := each(func(topic string) error { return l.rows.addAll(topics[topic]) }); err != nil {
-		return err
-	}
 	if !l.ready.Load() {
 		if err := l.db.Migrate(ctx); err != nil {
 			return class(ctx, err)
 		}
 		l.ready.Store(true)
 	}
-	return each(func(topic string) error { return class(ctx, l.insert(ctx, topic)) })
+	var g errgroup.Group
+	g.SetLimit(topicsAtOnce)
+	for topic, rs := range topics {
+		g.Go(func() error { return stream.Recovered(func() error { return l.write(ctx, topic, rs) }) })
+	}
+	return g.Wait()
 }
 
-// insert writes the rows of a topic.
-func (l *loader) insert(ctx context.Context, topic string) error {
+// write makes and writes the rows of records of one topic, which has tables of its own.
+func (l *loader) write(ctx context.Context, topic string, rs []*stream.Record) error {
+	for _, r := range rs {
+		if err := l.rows.add(r); err != nil {
+			return fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
+		}
+	}
 	for _, t := range l.rows.tables() {
 		if t.topic != topic {
 			continue
@@ -80,7 +79,7 @@ func (l *loader) insert(ctx context.Context, topic string) error {
 			l.loaded.WithLabelValues(t.name).Add(float64(n))
 		}
 		if err != nil {
-			return err
+			return class(ctx, err)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -23,6 +24,7 @@ import (
 	"forager/internal/platform/pipeline"
 	"forager/internal/stream"
 	"forager/schemas"
+	tables "forager/schemas/clickhouse"
 )
 
 func TestMain(m *testing.M) {
@@ -381,26 +383,57 @@ func FuzzAdd(f *testing.F) {
 	})
 }
 
-// FuzzWithoutTable: of a record nothing is lost but its table.
-func FuzzWithoutTable(f *testing.F) {
+// FuzzNeeds: the rows of what is decoded of a record are those of the whole record.
+func FuzzNeeds(f *testing.F) {
 	id := schemas.RequestID("c", "http://a/", 1).Bytes()
-	b, err := proto.Marshal(&schemas.LinkFound{Id: id, Links: []*schemas.Link{{Url: ":"}}, Table: &schemas.LeafTable{Terms: []string{"a"}}, Fingerprint: 7})
+	parsed, err := proto.Marshal(&schemas.PageParsed{Id: id, Page: &schemas.Page{Terms: []string{"a"}, Tokens: []uint32{0, 0}, Title: "t", Fingerprint: 7}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b)
-	f.Add(append(b, b...))
-	f.Fuzz(func(t *testing.T, value []byte) {
-		var whole, less schemas.LinkFound
-		known := proto.UnmarshalOptions{DiscardUnknown: true}
-		if err := known.Unmarshal(value, &whole); err != nil {
-			return
+	judgement := &schemas.Judgement{Raw: .5, Document: &schemas.Document{Words: []string{"a"}}, Anchors: []uint32{3}, Guidance: []*schemas.Guidance{{Guide: "g", Scores: []float64{1}, Failure: "f"}}}
+	for _, m := range []proto.Message{
+		&schemas.PageJudged{Id: id, Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: judgement, Parsed: parsed},
+		&schemas.LinkFound{Id: id, Judgement: judgement, Links: []*schemas.Link{{Url: ":"}}, Table: &schemas.LeafTable{Terms: []string{"a"}}, Fingerprint: 7},
+	} {
+		value, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
 		}
-		if err := known.Unmarshal(withoutTable(value), &less); err != nil || less.Table != nil {
-			t.Fatalf("table %v, %v", less.Table, err)
+		name := m.ProtoReflect().Descriptor().Name()
+		if kept := tables.Need(name).Of(value); len(kept) == 0 || len(kept) >= len(value) {
+			f.Errorf("of %d bytes of %s %d are decoded", len(value), name, len(kept))
 		}
-		if whole.Table = nil; !proto.Equal(&whole, &less) {
-			t.Errorf("%v, whole %v", &less, &whole)
+		f.Add(name == "PageJudged", value)
+		f.Add(name == "PageJudged", append(value, value...))
+	}
+	f.Fuzz(func(t *testing.T, judged bool, value []byte) {
+		r := stream.Record{Topic: schemas.TopicLinkFound, Value: value}
+		var want, got rows
+		place := analytics.PlaceOf(r.Partition, r.Offset, r.Time)
+		if judged {
+			r.Topic = schemas.TopicPageJudged
+			var m schemas.PageJudged
+			var parsed schemas.PageParsed
+			if proto.Unmarshal(value, &m) != nil || proto.Unmarshal(m.Parsed, &parsed) != nil || len(m.Id) != 16 {
+				return
+			}
+			if m.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
+				m.Judgement, parsed = nil, schemas.PageParsed{}
+			}
+			want.judgements = rowsOf[analytics.Judgement]{analytics.NewJudgement(&m, &parsed, place)}
+		} else {
+			var m schemas.LinkFound
+			if proto.Unmarshal(value, &m) != nil || len(m.Id) != 16 {
+				return
+			}
+			want.verdicts = rowsOf[analytics.Verdict]{analytics.NewVerdict(&m, place)}
+			want.links = analytics.AppendLink(nil, &m, m.Links, place)
+		}
+		if err := got.add(&r); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(rows{}), cmpopts.EquateNaNs()); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strconv"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/platform/analytics"
 	"forager/internal/stream"
 	"forager/schemas"
+	tables "forager/schemas/clickhouse"
 )
 
 // inputs are the topics that are loaded.
@@ -61,7 +61,7 @@ func (b *rows) tables() []table {
 }
 
 // rowsOf are the rows of a table.
-type rowsOf[R analytics.Row] []R
+type rowsOf[R analytics.Row[R]] []R
 
 // insertRows is the most rows of one insert: a page has up to 2,000 links.
 const insertRows = 100_000
@@ -81,16 +81,6 @@ func (o *rowsOf[R]) insert(ctx context.Context, db *analytics.DB) (n int, err er
 func (o *rowsOf[R]) empty() {
 	clear(*o)
 	*o = (*o)[:0]
-}
-
-// addAll adds the rows of records of one topic. Each topic has tables of its own, so calls for different topics may overlap.
-func (b *rows) addAll(rs []*stream.Record) error {
-	for _, r := range rs {
-		if err := b.add(r); err != nil {
-			return fmt.Errorf("%s/%d offset %d: %w", r.Topic, r.Partition, r.Offset, err)
-		}
-	}
-	return nil
 }
 
 // add adds the rows of one record.
@@ -133,7 +123,10 @@ func (b *rows) add(r *stream.Record) error {
 	return stream.Broken(fmt.Errorf("topic %s is not one that is loaded", r.Topic))
 }
 
-// decode decodes the record's value and checks its id, if it has one.
+// These are the fields of page.judged and link.found that are in columns. The others, the words of pages, are most of a record.
+var needJudged, needFound = tables.Need("PageJudged"), tables.Need("LinkFound")
+
+// decode decodes a value and checks its id, if it has one.
 func decode(value []byte, m proto.Message) error {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return fmt.Errorf("decode %s: %w", m.ProtoReflect().Descriptor().Name(), err)
@@ -168,37 +161,21 @@ func (b *rows) request(r *stream.Record, place analytics.Place) error {
 
 func (b *rows) judged(r *stream.Record, place analytics.Place) error {
 	m, parsed := new(schemas.PageJudged), new(schemas.PageParsed)
-	if err := decode(r.Value, m); err != nil {
+	if err := decode(needJudged.Of(r.Value), m); err != nil {
 		return err
 	}
 	if m.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
 		m.Judgement = nil
-	} else if err := decode(m.Parsed, parsed); err != nil {
-		return err
+	} else if err := proto.Unmarshal(m.Parsed, parsed); err != nil {
+		return fmt.Errorf("decode the PageParsed: %w", err)
 	}
 	b.judgements = append(b.judgements, analytics.NewJudgement(m, parsed, place))
 	return nil
 }
 
-// withoutTable removes LinkFound.table, half of a record and in no column, from an encoded LinkFound.
-func withoutTable(found []byte) (kept []byte) {
-	const table = 14
-	for rest := found; len(rest) > 0; {
-		number, _, n := protowire.ConsumeField(rest)
-		if n < 0 {
-			return found // decode reports it
-		}
-		if number != table {
-			kept = append(kept, rest[:n]...)
-		}
-		rest = rest[n:]
-	}
-	return kept
-}
-
 func (b *rows) found(r *stream.Record, place analytics.Place) error {
 	m := new(schemas.LinkFound)
-	if err := decode(withoutTable(r.Value), m); err != nil {
+	if err := decode(needFound.Of(r.Value), m); err != nil {
 		return err
 	}
 	b.verdicts = append(b.verdicts, analytics.NewVerdict(m, place))
@@ -222,7 +199,7 @@ func (b *rows) ranked(r *stream.Record, place analytics.Place) error {
 }
 
 // one adds the row of a record that makes one.
-func one[M proto.Message, R analytics.Row](rows *rowsOf[R], m M, row func(M, analytics.Place) R, r *stream.Record, place analytics.Place) error {
+func one[M proto.Message, R analytics.Row[R]](rows *rowsOf[R], m M, row func(M, analytics.Place) R, r *stream.Record, place analytics.Place) error {
 	if err := decode(r.Value, m); err != nil {
 		return err
 	}

@@ -8,10 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"reflect"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -26,10 +23,6 @@ type DB struct {
 	url, database string
 	// conn uses the database; admin none, as the database may not exist.
 	conn, admin driver.Conn
-
-	mu sync.Mutex
-	// types of columns, by table and column, as of the last request for them.
-	types map[string]map[string]string
 }
 
 // Open returns a DB without connecting: its errors concern the settings.
@@ -60,7 +53,7 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 	if u.Scheme == "https" {
 		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	d := &DB{url: cfg.URL, database: cfg.Database, types: make(map[string]map[string]string)}
+	d := &DB{url: cfg.URL, database: cfg.Database}
 	if d.admin, err = clickhouse.Open(&options); err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
 	}
@@ -134,7 +127,6 @@ func (d *DB) Migrate(ctx context.Context) error {
 		if err := d.conn.Exec(ctx, statement); err != nil {
 			return d.failed(ctx, "make the table "+t.Name, err)
 		}
-		d.forget(t.Name)
 	}
 	applied, err := schema{d}.applied(ctx)
 	if err != nil {
@@ -152,9 +144,9 @@ type schema struct{ *DB }
 // change returns the statement that creates a table or adds the columns that it lacks; empty if there is nothing to change. A column
 // of another type, or one that this program does not have, is an error.
 func (d schema) change(ctx context.Context, t *tables.Table) (string, error) {
-	have, err := d.columnTypes(ctx, t.Name)
+	have, err := d.pairs(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = {table:String}", Params{"table": t.Name})
 	if err != nil {
-		return "", d.failed(ctx, "read the columns of "+t.Name, err)
+		return "", err
 	}
 	if len(have) == 0 {
 		return t.Create, nil
@@ -184,24 +176,18 @@ func (d schema) otherVersion(what string) error {
 	return fmt.Errorf("ClickHouse at %s: the tables of database %s were made by another version of Forager (%s differs): use that version, or another database", d.url, d.database, what)
 }
 
+// applied returns the digests of the files that were applied.
 func (d schema) applied(ctx context.Context) (map[string]string, error) {
-	rows, err := d.conn.Query(ctx, "SELECT file, digest FROM migrations FINAL")
-	if err != nil {
-		return nil, d.failed(ctx, "read the table of migrations", err)
-	}
-	defer rows.Close()
-	applied := map[string]string{}
-	for rows.Next() {
-		var file, digest string
-		if err := rows.Scan(&file, &digest); err != nil {
-			return nil, d.failed(ctx, "read the table of migrations", err)
-		}
-		applied[file] = digest
-	}
-	if err := rows.Err(); err != nil {
-		return nil, d.failed(ctx, "read the table of migrations", err)
-	}
-	return applied, nil
+	return d.pairs(ctx, "SELECT file, digest FROM migrations FINAL", nil)
+}
+
+// pairs returns the second column of a query's result by the first.
+func (d schema) pairs(ctx context.Context, sql string, params Params) (map[string]string, error) {
+	all := make(map[string]string)
+	return all, each(ctx, d.DB, sql, params, func(x struct{ Key, Value string }) error {
+		all[x.Key] = x.Value
+		return nil
+	})
 }
 
 func (d schema) apply(ctx context.Context, f tables.File) error {
@@ -253,135 +239,36 @@ func (d schema) notApplied(what string) error {
 }
 
 // Insert writes rows; if it fails some may have been written.
-func Insert[R Row](ctx context.Context, d *DB, rows []R) error {
+func Insert[R Row[R]](ctx context.Context, d *DB, rows []R) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	table := rows[0].table()
+	table, columns := rows[0].table(), rows[0].columns()
 	what := fmt.Sprintf("insert %d rows into %s", len(rows), table)
-	cells := fields(reflect.TypeFor[R](), nil)
-	names := make([]string, len(cells))
-	for i := range cells {
-		names[i] = cells[i].column
-	}
-	typed, err := d.typed(ctx, table, names)
-	if err != nil {
-		return d.failed(ctx, what, err)
+	names, typed := make([]string, len(columns)), make([]clickhouse.ColumnNameAndType, len(columns))
+	for i := range columns {
+		names[i], typed[i] = columns[i].Name, columns[i].ColumnNameAndType
 	}
 	batch, err := d.conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(typed)), "INSERT INTO "+table+" ("+strings.Join(names, ", ")+")")
 	if err != nil {
 		return d.failed(ctx, what, err)
 	}
 	defer batch.Close()
-	for i := range cells {
-		if err := cells[i].fill(batch.Column(i), reflect.ValueOf(rows)); err != nil {
+	for i := range columns {
+		if err := columns[i].append(batch.Column(i), rows); err != nil {
 			return d.failed(ctx, what+", column "+names[i], &columnError{err})
 		}
 	}
 	if err := batch.Send(); err != nil {
-		d.forget(table)
 		return d.failed(ctx, what, err)
 	}
 	return nil
 }
 
-// typed sets the types of a table's columns to those on the server. They are requested once, and again
-// after a failed insert: clickhouse-go by itself requests them before every insert.
-func (d *DB) typed(ctx context.Context, table string, names []string) ([]clickhouse.ColumnNameAndType, error) {
-	d.mu.Lock()
-	types, ok := d.types[table]
-	d.mu.Unlock()
-	if !ok {
-		var err error
-		if types, err = d.columnTypes(ctx, table); err != nil {
-			return nil, err
-		}
-		if len(types) == 0 {
-			return nil, &columnError{errors.New("there is no such table; forager setup makes it")}
-		}
-		d.mu.Lock()
-		d.types[table] = types
-		d.mu.Unlock()
-	}
-	all := make([]clickhouse.ColumnNameAndType, len(names))
-	for i, name := range names {
-		if all[i] = (clickhouse.ColumnNameAndType{Name: name, Type: types[name]}); all[i].Type == "" {
-			d.forget(table)
-			return nil, &columnError{fmt.Errorf("the table has no column %s", name)}
-		}
-	}
-	return all, nil
-}
-
-func (d *DB) forget(table string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.types, table)
-}
-
-// columnTypes returns the types of a table's columns; none if there is no such table.
-func (d *DB) columnTypes(ctx context.Context, table string) (map[string]string, error) {
-	rows, err := d.conn.Query(ctx, "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = {table:String}", clickhouse.Named("table", table))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	types := make(map[string]string)
-	for rows.Next() {
-		var name, kind string
-		if err := rows.Scan(&name, &kind); err != nil {
-			return nil, err
-		}
-		types[name] = kind
-	}
-	return types, rows.Err()
-}
-
-// columnError is a row that does not fit its table, or has none.
+// columnError is a row that does not fit its table.
 type columnError struct{ error }
 
 func (e *columnError) Unwrap() error { return e.error }
-
-// field is a field of a row's type, the path to it, and the column that its tag names.
-type field struct {
-	column string
-	path   []int
-	kind   reflect.Type
-}
-
-// fields returns those of a row's type, whose path is at, and of its embedded structs.
-func fields(t reflect.Type, at []int) []field {
-	var all []field
-	for i := range t.NumField() {
-		f := t.Field(i)
-		path := append(slices.Clone(at), i)
-		if f.Anonymous {
-			all = append(all, fields(f.Type, path)...)
-		} else {
-			all = append(all, field{f.Tag.Get("ch"), path, f.Type})
-		}
-	}
-	return all
-}
-
-// fill sets the values of a column for all rows at once: by row the driver makes a map of each row, and a
-// copy of each value. Only for arrays and maps one by one is faster.
-func (f *field) fill(column driver.BatchColumn, rows reflect.Value) error {
-	n := rows.Len()
-	if k := f.kind.Kind(); k == reflect.Slice || k == reflect.Map {
-		for i := range n {
-			if err := column.AppendRow(rows.Index(i).FieldByIndex(f.path).Interface()); err != nil {
-				return fmt.Errorf("row %d: %w", i, err)
-			}
-		}
-		return nil
-	}
-	values := reflect.MakeSlice(reflect.SliceOf(f.kind), n, n)
-	for i := range n {
-		values.Index(i).Set(rows.Index(i).FieldByIndex(f.path))
-	}
-	return column.Append(values.Interface())
-}
 
 func quoted(name string) string {
 	return "`" + strings.NewReplacer(`\`, `\\`, "`", "\\`").Replace(name) + "`"

@@ -159,7 +159,7 @@ func TestMigrateFromVersion1(t *testing.T) {
 	}
 }
 
-func insert[R analytics.Row](t *testing.T, d *analytics.DB, rows ...R) {
+func insert[R analytics.Row[R]](t *testing.T, d *analytics.DB, rows ...R) {
 	t.Helper()
 	if err := analytics.Insert(t.Context(), d, rows); err != nil {
 		t.Fatal(err)

@@ -2,9 +2,8 @@
 // HTTP only, so that a ClickHouse server and the embedded ClickHouse of infra/local are used alike.
 //
 // Open does not connect: ClickHouse may start later. Migrate creates the database, its tables and views, and adds columns that
-// are missing; Check compares them and changes nothing. Insert writes rows of one table, with columns named by the tags of the
-// row's type; a column that the table does not have is an error. The types of rows and their conversion from records are generated
-// from the options in schemas/*.proto; rows.go computes what is no field of a record. Query, Each and Copy read; the queries of
+// are missing; Check compares them and changes nothing. Insert writes rows of one table; a column that the table does not have is an
+// error. The types of rows, their columns and their conversion from records are generated from the options in schemas/*.proto; rows.go computes what is no field of a record. Query, Each and Copy read; the queries of
 // commands are methods with typed results. DeleteCrawl deletes the rows of a crawl.
 //
 // An error is one of three: Unavailable (the server is unreachable or overloaded; waiting helps), that of the context, or

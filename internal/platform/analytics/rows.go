@@ -1,10 +1,13 @@
 package analytics
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -13,12 +16,47 @@ import (
 	"forager/schemas"
 )
 
+// Row is a row, R, of one of the tables.
+type Row[R any] interface {
+	table() string
+	columns() []values[R]
+}
+
+// values are those of rows in one column. With its type an insert needs no request for those of the table.
+type values[R any] struct {
+	clickhouse.ColumnNameAndType
+	append func(driver.BatchColumn, []R) error
+}
+
+// byColumn appends all values of a column at once: by row the driver makes a map of each row, and a copy of each value.
+func byColumn[R, T any](name, kind string, of func(*R) T) values[R] {
+	return values[R]{clickhouse.ColumnNameAndType{Name: name, Type: kind}, func(c driver.BatchColumn, rows []R) error {
+		all := make([]T, len(rows))
+		for i := range rows {
+			all[i] = of(&rows[i])
+		}
+		return c.Append(all)
+	}}
+}
+
+// byRow appends arrays or maps one by one, which is faster for them.
+func byRow[R, T any](name, kind string, of func(*R) T) values[R] {
+	return values[R]{clickhouse.ColumnNameAndType{Name: name, Type: kind}, func(c driver.BatchColumn, rows []R) error {
+		for i := range rows {
+			if err := c.AppendRow(of(&rows[i])); err != nil {
+				return fmt.Errorf("row %d: %w", i, err)
+			}
+		}
+		return nil
+	}}
+}
+
 // Place is the position of a row's record. Of rows with one id the one with the highest precedence
 // is kept: the first record.
 type Place struct {
-	Partition  uint32    `ch:"partition"`
-	Precedence uint64    `ch:"precedence"`
-	RecordedAt time.Time `ch:"recorded_at"`
+	Partition  uint32
+	Precedence uint64
+	RecordedAt time.Time
 }
 
 // PlaceOf returns the place of a record.
@@ -51,35 +89,35 @@ func host(url string) string { return weburl.Host(url) }
 func leap(crawl, u, v string) string { return string(schemas.LeapID(crawl, u, v).Bytes()) }
 
 // silent returns the guides and sources of backlinks that failed on the page, with the reasons.
-func silent(j *schemas.Judgement) map[string]string {
+func silent(guides []*schemas.Guidance, b *schemas.Backlinks) map[string]string {
 	why := make(map[string]string)
-	for _, g := range j.GetGuidance() {
+	for _, g := range guides {
 		if g.GetFailure() != "" {
 			why[g.GetGuide()] = g.GetFailure()
 		}
 	}
-	if b := j.GetBacklinks(); b.GetFailure() != "" {
+	if b.GetFailure() != "" {
 		why[b.GetSource()] = b.GetFailure()
 	}
 	return why
 }
 
 // anchor returns R of a link's text; nil if it was not judged.
-func anchor(j *schemas.Judgement, link int) *float64 {
-	if link >= len(j.GetAnchors()) {
+func anchor(anchors []uint32, link int) *float64 {
+	if link >= len(anchors) {
 		return nil
 	}
-	r := float64(j.GetAnchors()[link]) / schemas.AnchorSteps
+	r := float64(anchors[link]) / schemas.AnchorSteps
 	return &r
 }
 
 // guidance returns the scores of a link by guides, by their versions.
-func guidance(j *schemas.Judgement, link int) map[string]float64 {
-	if len(j.GetGuidance()) == 0 {
+func guidance(guides []*schemas.Guidance, link int) map[string]float64 {
+	if len(guides) == 0 {
 		return nil
 	}
-	by := make(map[string]float64, len(j.GetGuidance()))
-	for _, g := range j.GetGuidance() {
+	by := make(map[string]float64, len(guides))
+	for _, g := range guides {
 		if score, ok := guide.Score(g, link); ok {
 			by[g.GetGuide()] = score
 		}

@@ -9,33 +9,50 @@ import (
 	"forager/schemas/column"
 )
 
-// Row is a row of one of the tables. The tags are the columns.
-type Row interface {
-	Control | Status | Letter | Request | Marker | Hub | Leap | Verdict | Link | Model | Fetch | Judgement | Rejudgement
-	table() string
-}
-
 // Control: Records of crawl.control that the loader saw before compaction.
 type Control struct {
-	Crawl     string             `ch:"crawl"`
-	Revision  uint64             `ch:"revision"`
-	State     string             `ch:"state"`
-	Focus     []string           `ch:"focus"`
-	Bad       []string           `ch:"bad"`
-	Weights   map[string]float64 `ch:"weights"`
-	Critic    string             `ch:"critic"`
-	Shadows   []string           `ch:"shadows"`
-	Pages     uint64             `ch:"pages"`
-	Requests  uint64             `ch:"requests"`
-	Policies  []string           `ch:"policies"`
-	Rankers   []string           `ch:"rankers"`
-	Prior     string             `ch:"prior"`
-	CreatedAt time.Time          `ch:"created_at"`
-	Control   string             `ch:"control"`
+	Crawl     string
+	Revision  uint64
+	State     string
+	Focus     []string
+	Bad       []string
+	Weights   map[string]float64
+	Critic    string
+	Shadows   []string
+	Pages     uint64
+	Requests  uint64
+	Policies  []string
+	Rankers   []string
+	Prior     string
+	CreatedAt time.Time
+	Control   string
 	Place
 }
 
 func (Control) table() string { return "controls_rows" }
+
+func (Control) columns() []values[Control] {
+	return []values[Control]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Control) string { return r.Crawl }),
+		byColumn("revision", "UInt64", func(r *Control) uint64 { return r.Revision }),
+		byColumn("state", "LowCardinality(String)", func(r *Control) string { return r.State }),
+		byRow("focus", "Array(String)", func(r *Control) []string { return r.Focus }),
+		byRow("bad", "Array(String)", func(r *Control) []string { return r.Bad }),
+		byRow("weights", "Map(String, Float64)", func(r *Control) map[string]float64 { return r.Weights }),
+		byColumn("critic", "String", func(r *Control) string { return r.Critic }),
+		byRow("shadows", "Array(String)", func(r *Control) []string { return r.Shadows }),
+		byColumn("pages", "UInt64", func(r *Control) uint64 { return r.Pages }),
+		byColumn("requests", "UInt64", func(r *Control) uint64 { return r.Requests }),
+		byRow("policies", "Array(String)", func(r *Control) []string { return r.Policies }),
+		byRow("rankers", "Array(LowCardinality(String))", func(r *Control) []string { return r.Rankers }),
+		byColumn("prior", "String", func(r *Control) string { return r.Prior }),
+		byColumn("created_at", "DateTime64(3, 'UTC')", func(r *Control) time.Time { return r.CreatedAt }),
+		byColumn("control", "String", func(r *Control) string { return r.Control }),
+		byColumn("partition", "UInt32", func(r *Control) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Control) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Control) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewControl returns the row of a record.
 func NewControl(m *schemas.CrawlControl, place Place) Control {
@@ -61,42 +78,82 @@ func NewControl(m *schemas.CrawlControl, place Place) Control {
 
 // Status: Records of crawl.status that the loader saw before compaction: a time series.
 type Status struct {
-	Crawl        string            `ch:"crawl"`
-	Shard        uint32            `ch:"shard"`
-	Epoch        uint64            `ch:"epoch"`
-	At           time.Time         `ch:"at"`
-	State        string            `ch:"state"`
-	EndReason    string            `ch:"end_reason"`
-	Activity     string            `ch:"activity"`
-	Dispatched   uint64            `ch:"dispatched"`
-	InFlight     uint64            `ch:"in_flight"`
-	Queued       uint64            `ch:"queued"`
-	Pages        uint64            `ch:"pages"`
-	Relevance    float64           `ch:"relevance"`
-	Tempered     float64           `ch:"tempered"`
-	Requests     uint64            `ch:"requests"`
-	PagesLeft    uint64            `ch:"pages_left"`
-	RequestsLeft uint64            `ch:"requests_left"`
-	Links        uint64            `ch:"links"`
-	Leaps        uint64            `ch:"leaps"`
-	Trained      uint64            `ch:"trained"`
-	Model        string            `ch:"model"`
-	Duplicates   uint64            `ch:"duplicates"`
-	LatencyP50MS uint32            `ch:"latency_p50_ms"`
-	LatencyP95MS uint32            `ch:"latency_p95_ms"`
-	Window       uint32            `ch:"window"`
-	Outcomes     map[string]uint64 `ch:"outcomes"`
-	Refused      map[string]uint64 `ch:"refused"`
-	Arms         []string          `ch:"arms"`
-	ArmChosen    []uint64          `ch:"arm_chosen"`
-	ArmCredited  []uint64          `ch:"arm_credited"`
-	ArmReward    []float64         `ch:"arm_reward"`
-	OutageSince  time.Time         `ch:"outage_since"`
-	OutageCause  string            `ch:"outage_cause"`
+	Crawl        string
+	Shard        uint32
+	Epoch        uint64
+	At           time.Time
+	State        string
+	EndReason    string
+	Activity     string
+	Dispatched   uint64
+	InFlight     uint64
+	Queued       uint64
+	Pages        uint64
+	Relevance    float64
+	Tempered     float64
+	Requests     uint64
+	PagesLeft    uint64
+	RequestsLeft uint64
+	Links        uint64
+	Leaps        uint64
+	Trained      uint64
+	Model        string
+	Duplicates   uint64
+	LatencyP50MS uint32
+	LatencyP95MS uint32
+	Window       uint32
+	Outcomes     map[string]uint64
+	Refused      map[string]uint64
+	Arms         []string
+	ArmChosen    []uint64
+	ArmCredited  []uint64
+	ArmReward    []float64
+	OutageSince  time.Time
+	OutageCause  string
 	Place
 }
 
 func (Status) table() string { return "statuses_rows" }
+
+func (Status) columns() []values[Status] {
+	return []values[Status]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Status) string { return r.Crawl }),
+		byColumn("shard", "UInt32", func(r *Status) uint32 { return r.Shard }),
+		byColumn("epoch", "UInt64", func(r *Status) uint64 { return r.Epoch }),
+		byColumn("at", "DateTime64(3, 'UTC')", func(r *Status) time.Time { return r.At }),
+		byColumn("state", "LowCardinality(String)", func(r *Status) string { return r.State }),
+		byColumn("end_reason", "LowCardinality(String)", func(r *Status) string { return r.EndReason }),
+		byColumn("activity", "LowCardinality(String)", func(r *Status) string { return r.Activity }),
+		byColumn("dispatched", "UInt64", func(r *Status) uint64 { return r.Dispatched }),
+		byColumn("in_flight", "UInt64", func(r *Status) uint64 { return r.InFlight }),
+		byColumn("queued", "UInt64", func(r *Status) uint64 { return r.Queued }),
+		byColumn("pages", "UInt64", func(r *Status) uint64 { return r.Pages }),
+		byColumn("relevance", "Float64", func(r *Status) float64 { return r.Relevance }),
+		byColumn("tempered", "Float64", func(r *Status) float64 { return r.Tempered }),
+		byColumn("requests", "UInt64", func(r *Status) uint64 { return r.Requests }),
+		byColumn("pages_left", "UInt64", func(r *Status) uint64 { return r.PagesLeft }),
+		byColumn("requests_left", "UInt64", func(r *Status) uint64 { return r.RequestsLeft }),
+		byColumn("links", "UInt64", func(r *Status) uint64 { return r.Links }),
+		byColumn("leaps", "UInt64", func(r *Status) uint64 { return r.Leaps }),
+		byColumn("trained", "UInt64", func(r *Status) uint64 { return r.Trained }),
+		byColumn("model", "LowCardinality(String)", func(r *Status) string { return r.Model }),
+		byColumn("duplicates", "UInt64", func(r *Status) uint64 { return r.Duplicates }),
+		byColumn("latency_p50_ms", "UInt32", func(r *Status) uint32 { return r.LatencyP50MS }),
+		byColumn("latency_p95_ms", "UInt32", func(r *Status) uint32 { return r.LatencyP95MS }),
+		byColumn("window", "UInt32", func(r *Status) uint32 { return r.Window }),
+		byRow("outcomes", "Map(LowCardinality(String), UInt64)", func(r *Status) map[string]uint64 { return r.Outcomes }),
+		byRow("refused", "Map(LowCardinality(String), UInt64)", func(r *Status) map[string]uint64 { return r.Refused }),
+		byRow("arms", "Array(LowCardinality(String))", func(r *Status) []string { return r.Arms }),
+		byRow("arm_chosen", "Array(UInt64)", func(r *Status) []uint64 { return r.ArmChosen }),
+		byRow("arm_credited", "Array(UInt64)", func(r *Status) []uint64 { return r.ArmCredited }),
+		byRow("arm_reward", "Array(Float64)", func(r *Status) []float64 { return r.ArmReward }),
+		byColumn("outage_since", "DateTime64(3, 'UTC')", func(r *Status) time.Time { return r.OutageSince }),
+		byColumn("outage_cause", "String", func(r *Status) string { return r.OutageCause }),
+		byColumn("partition", "UInt32", func(r *Status) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Status) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Status) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewStatus returns the row of a record.
 func NewStatus(m *schemas.CrawlStatus, place Place) Status {
@@ -139,19 +196,36 @@ func NewStatus(m *schemas.CrawlStatus, place Place) Status {
 
 // Letter: Records of dead.letter, without the bytes.
 type Letter struct {
-	Stage       string    `ch:"stage"`
-	Topic       string    `ch:"topic"`
-	OfPartition uint32    `ch:"of_partition"`
-	OfOffset    uint64    `ch:"of_offset"`
-	Crawl       string    `ch:"crawl"`
-	URL         string    `ch:"url"`
-	Error       string    `ch:"error"`
-	Tries       uint32    `ch:"tries"`
-	At          time.Time `ch:"at"`
+	Stage       string
+	Topic       string
+	OfPartition uint32
+	OfOffset    uint64
+	Crawl       string
+	URL         string
+	Error       string
+	Tries       uint32
+	At          time.Time
 	Place
 }
 
 func (Letter) table() string { return "letters_rows" }
+
+func (Letter) columns() []values[Letter] {
+	return []values[Letter]{
+		byColumn("stage", "LowCardinality(String)", func(r *Letter) string { return r.Stage }),
+		byColumn("topic", "LowCardinality(String)", func(r *Letter) string { return r.Topic }),
+		byColumn("of_partition", "UInt32", func(r *Letter) uint32 { return r.OfPartition }),
+		byColumn("of_offset", "UInt64", func(r *Letter) uint64 { return r.OfOffset }),
+		byColumn("crawl", "LowCardinality(String)", func(r *Letter) string { return r.Crawl }),
+		byColumn("url", "String", func(r *Letter) string { return r.URL }),
+		byColumn("error", "String", func(r *Letter) string { return r.Error }),
+		byColumn("tries", "UInt32", func(r *Letter) uint32 { return r.Tries }),
+		byColumn("at", "DateTime64(3, 'UTC')", func(r *Letter) time.Time { return r.At }),
+		byColumn("partition", "UInt32", func(r *Letter) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Letter) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Letter) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewLetter returns the row of a record.
 func NewLetter(m *schemas.DeadLetter, place Place) Letter {
@@ -169,29 +243,56 @@ func NewLetter(m *schemas.DeadLetter, place Place) Letter {
 
 // Request: Records of fetch.requested: also void ones, which the view leaves out.
 type Request struct {
-	Crawl        string    `ch:"crawl"`
-	Epoch        uint64    `ch:"epoch"`
-	ID           string    `ch:"id"`
-	Shard        uint32    `ch:"shard"`
-	Owner        uint32    `ch:"owner"`
-	URL          string    `ch:"url"`
-	Host         string    `ch:"host"`
-	Attempt      uint32    `ch:"attempt"`
-	NotBefore    time.Time `ch:"not_before"`
-	Score        float64   `ch:"score"`
-	Tier         uint32    `ch:"tier"`
-	Policy       string    `ch:"policy"`
-	Model        string    `ch:"model"`
-	Depth        uint32    `ch:"depth"`
-	Via          string    `ch:"via"`
-	Hops         uint32    `ch:"hops"`
-	DispatchedAt time.Time `ch:"dispatched_at"`
-	Ordinal      uint64    `ch:"ordinal"`
-	Clock        uint64    `ch:"clock"`
+	Crawl        string
+	Epoch        uint64
+	ID           string
+	Shard        uint32
+	Owner        uint32
+	URL          string
+	Host         string
+	Attempt      uint32
+	NotBefore    time.Time
+	Score        float64
+	Tier         uint32
+	Policy       string
+	Model        string
+	Depth        uint32
+	Via          string
+	Hops         uint32
+	DispatchedAt time.Time
+	Ordinal      uint64
+	Clock        uint64
 	Place
 }
 
 func (Request) table() string { return "requests_rows" }
+
+func (Request) columns() []values[Request] {
+	return []values[Request]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Request) string { return r.Crawl }),
+		byColumn("epoch", "UInt64", func(r *Request) uint64 { return r.Epoch }),
+		byColumn("id", "FixedString(16)", func(r *Request) string { return r.ID }),
+		byColumn("shard", "UInt32", func(r *Request) uint32 { return r.Shard }),
+		byColumn("owner", "UInt32", func(r *Request) uint32 { return r.Owner }),
+		byColumn("url", "String", func(r *Request) string { return r.URL }),
+		byColumn("host", "String", func(r *Request) string { return r.Host }),
+		byColumn("attempt", "UInt32", func(r *Request) uint32 { return r.Attempt }),
+		byColumn("not_before", "DateTime64(3, 'UTC')", func(r *Request) time.Time { return r.NotBefore }),
+		byColumn("score", "Float64", func(r *Request) float64 { return r.Score }),
+		byColumn("tier", "UInt32", func(r *Request) uint32 { return r.Tier }),
+		byColumn("policy", "LowCardinality(String)", func(r *Request) string { return r.Policy }),
+		byColumn("model", "LowCardinality(String)", func(r *Request) string { return r.Model }),
+		byColumn("depth", "UInt32", func(r *Request) uint32 { return r.Depth }),
+		byColumn("via", "String", func(r *Request) string { return r.Via }),
+		byColumn("hops", "UInt32", func(r *Request) uint32 { return r.Hops }),
+		byColumn("dispatched_at", "DateTime64(3, 'UTC')", func(r *Request) time.Time { return r.DispatchedAt }),
+		byColumn("ordinal", "UInt64", func(r *Request) uint64 { return r.Ordinal }),
+		byColumn("clock", "UInt64", func(r *Request) uint64 { return r.Clock }),
+		byColumn("partition", "UInt32", func(r *Request) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Request) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Request) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewRequest returns the row of a record.
 func NewRequest(m *schemas.FetchRequest, place Place) Request {
@@ -221,12 +322,22 @@ func NewRequest(m *schemas.FetchRequest, place Place) Request {
 
 // Marker: Epoch markers of fetch.requested: what an older owner wrote behind one is void.
 type Marker struct {
-	Owner uint32 `ch:"owner"`
-	Epoch uint64 `ch:"epoch"`
+	Owner uint32
+	Epoch uint64
 	Place
 }
 
 func (Marker) table() string { return "markers_rows" }
+
+func (Marker) columns() []values[Marker] {
+	return []values[Marker]{
+		byColumn("owner", "UInt32", func(r *Marker) uint32 { return r.Owner }),
+		byColumn("epoch", "UInt64", func(r *Marker) uint64 { return r.Epoch }),
+		byColumn("partition", "UInt32", func(r *Marker) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Marker) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Marker) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewMarker returns the row of a record.
 func NewMarker(m *schemas.FetchRequest, place Place) Marker {
@@ -239,24 +350,46 @@ func NewMarker(m *schemas.FetchRequest, place Place) Marker {
 
 // Hub: Records of hub.ranked that the loader saw before compaction, a row a page.
 type Hub struct {
-	Crawl     string  `ch:"crawl"`
-	ID        string  `ch:"id"`
-	Kind      string  `ch:"kind"`
-	Rank      uint16  `ch:"place"`
-	Shard     uint32  `ch:"shard"`
-	Pages     uint64  `ch:"pages"`
-	URL       string  `ch:"url"`
-	Host      string  `ch:"host"`
-	Score     float64 `ch:"score"`
-	Relevance float64 `ch:"relevance"`
-	Marked    bool    `ch:"marked"`
-	Nodes     uint64  `ch:"nodes"`
-	Edges     uint64  `ch:"edges"`
-	Raised    uint32  `ch:"raised"`
+	Crawl     string
+	ID        string
+	Kind      string
+	Rank      uint16
+	Shard     uint32
+	Pages     uint64
+	URL       string
+	Host      string
+	Score     float64
+	Relevance float64
+	Marked    bool
+	Nodes     uint64
+	Edges     uint64
+	Raised    uint32
 	Place
 }
 
 func (Hub) table() string { return "hubs_rows" }
+
+func (Hub) columns() []values[Hub] {
+	return []values[Hub]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Hub) string { return r.Crawl }),
+		byColumn("id", "FixedString(16)", func(r *Hub) string { return r.ID }),
+		byColumn("kind", "LowCardinality(String)", func(r *Hub) string { return r.Kind }),
+		byColumn("place", "UInt16", func(r *Hub) uint16 { return r.Rank }),
+		byColumn("shard", "UInt32", func(r *Hub) uint32 { return r.Shard }),
+		byColumn("pages", "UInt64", func(r *Hub) uint64 { return r.Pages }),
+		byColumn("url", "String", func(r *Hub) string { return r.URL }),
+		byColumn("host", "LowCardinality(String)", func(r *Hub) string { return r.Host }),
+		byColumn("score", "Float64", func(r *Hub) float64 { return r.Score }),
+		byColumn("relevance", "Float64", func(r *Hub) float64 { return r.Relevance }),
+		byColumn("marked", "Bool", func(r *Hub) bool { return r.Marked }),
+		byColumn("nodes", "UInt64", func(r *Hub) uint64 { return r.Nodes }),
+		byColumn("edges", "UInt64", func(r *Hub) uint64 { return r.Edges }),
+		byColumn("raised", "UInt32", func(r *Hub) uint32 { return r.Raised }),
+		byColumn("partition", "UInt32", func(r *Hub) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Hub) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Hub) time.Time { return r.RecordedAt }),
+	}
+}
 
 // AppendHub appends the rows of elements of a record.
 func AppendHub(rows []Hub, m *schemas.HubRanked, each []*schemas.RankedPage, place Place) []Hub {
@@ -284,36 +417,70 @@ func AppendHub(rows []Hub, m *schemas.HubRanked, each []*schemas.RankedPage, pla
 
 // Leap: Records of leap.settled.
 type Leap struct {
-	Crawl          string    `ch:"crawl"`
-	ID             string    `ch:"id"`
-	Shard          uint32    `ch:"shard"`
-	U              string    `ch:"u"`
-	V              string    `ch:"v"`
-	Outcome        string    `ch:"outcome"`
-	Target         float64   `ch:"target"`
-	TargetTempered float64   `ch:"target_tempered"`
-	Source         float64   `ch:"source"`
-	SourceTempered float64   `ch:"source_tempered"`
-	Terms          []string  `ch:"terms"`
-	Offsets        []int16   `ch:"offsets"`
-	Counts         []uint32  `ch:"counts"`
-	Score          float64   `ch:"score"`
-	Policy         string    `ch:"policy"`
-	Model          string    `ch:"model"`
-	Trains         bool      `ch:"trains"`
-	Request        string    `ch:"request"`
-	Pages          uint64    `ch:"pages"`
-	Boundary       bool      `ch:"boundary"`
-	Forward        bool      `ch:"forward"`
-	ShadowPolicies []string  `ch:"shadow_policies"`
-	ShadowDropped  []bool    `ch:"shadow_dropped"`
-	ShadowTiers    []uint32  `ch:"shadow_tiers"`
-	ShadowScores   []float64 `ch:"shadow_scores"`
-	ShadowModels   []string  `ch:"shadow_models"`
+	Crawl          string
+	ID             string
+	Shard          uint32
+	U              string
+	V              string
+	Outcome        string
+	Target         float64
+	TargetTempered float64
+	Source         float64
+	SourceTempered float64
+	Terms          []string
+	Offsets        []int16
+	Counts         []uint32
+	Score          float64
+	Policy         string
+	Model          string
+	Trains         bool
+	Request        string
+	Pages          uint64
+	Boundary       bool
+	Forward        bool
+	ShadowPolicies []string
+	ShadowDropped  []bool
+	ShadowTiers    []uint32
+	ShadowScores   []float64
+	ShadowModels   []string
 	Place
 }
 
 func (Leap) table() string { return "leaps_rows" }
+
+func (Leap) columns() []values[Leap] {
+	return []values[Leap]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Leap) string { return r.Crawl }),
+		byColumn("id", "FixedString(16)", func(r *Leap) string { return r.ID }),
+		byColumn("shard", "UInt32", func(r *Leap) uint32 { return r.Shard }),
+		byColumn("u", "String", func(r *Leap) string { return r.U }),
+		byColumn("v", "String", func(r *Leap) string { return r.V }),
+		byColumn("outcome", "LowCardinality(String)", func(r *Leap) string { return r.Outcome }),
+		byColumn("target", "Float64", func(r *Leap) float64 { return r.Target }),
+		byColumn("target_tempered", "Float64", func(r *Leap) float64 { return r.TargetTempered }),
+		byColumn("source", "Float64", func(r *Leap) float64 { return r.Source }),
+		byColumn("source_tempered", "Float64", func(r *Leap) float64 { return r.SourceTempered }),
+		byRow("terms", "Array(String)", func(r *Leap) []string { return r.Terms }),
+		byRow("offsets", "Array(Int16)", func(r *Leap) []int16 { return r.Offsets }),
+		byRow("counts", "Array(UInt32)", func(r *Leap) []uint32 { return r.Counts }),
+		byColumn("score", "Float64", func(r *Leap) float64 { return r.Score }),
+		byColumn("policy", "LowCardinality(String)", func(r *Leap) string { return r.Policy }),
+		byColumn("model", "LowCardinality(String)", func(r *Leap) string { return r.Model }),
+		byColumn("trains", "Bool", func(r *Leap) bool { return r.Trains }),
+		byColumn("request", "FixedString(16)", func(r *Leap) string { return r.Request }),
+		byColumn("pages", "UInt64", func(r *Leap) uint64 { return r.Pages }),
+		byColumn("boundary", "Bool", func(r *Leap) bool { return r.Boundary }),
+		byColumn("forward", "Bool", func(r *Leap) bool { return r.Forward }),
+		byRow("shadow_policies", "Array(LowCardinality(String))", func(r *Leap) []string { return r.ShadowPolicies }),
+		byRow("shadow_dropped", "Array(Bool)", func(r *Leap) []bool { return r.ShadowDropped }),
+		byRow("shadow_tiers", "Array(UInt32)", func(r *Leap) []uint32 { return r.ShadowTiers }),
+		byRow("shadow_scores", "Array(Float64)", func(r *Leap) []float64 { return r.ShadowScores }),
+		byRow("shadow_models", "Array(LowCardinality(String))", func(r *Leap) []string { return r.ShadowModels }),
+		byColumn("partition", "UInt32", func(r *Leap) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Leap) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Leap) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewLeap returns the row of a record.
 func NewLeap(m *schemas.LeapSettled, place Place) Leap {
@@ -350,28 +517,54 @@ func NewLeap(m *schemas.LeapSettled, place Place) Leap {
 
 // Verdict: Records of link.found as verdicts: what became of each request in the end.
 type Verdict struct {
-	Crawl           string    `ch:"crawl"`
-	Shard           uint32    `ch:"shard"`
-	ID              string    `ch:"id"`
-	URL             string    `ch:"url"`
-	Outcome         string    `ch:"outcome"`
-	Detail          string    `ch:"detail"`
-	Status          uint32    `ch:"status"`
-	Redirect        string    `ch:"redirect"`
-	NotBefore       time.Time `ch:"not_before"`
-	FetchedAt       time.Time `ch:"fetched_at"`
-	Relevance       float64   `ch:"relevance"`
-	Tempered        float64   `ch:"tempered"`
-	Calibrated      float64   `ch:"calibrated"`
-	BestIsFocus     bool      `ch:"best_is_focus"`
-	Links           uint32    `ch:"links"`
-	BacklinkQueries uint32    `ch:"backlink_queries"`
-	Fingerprint     uint64    `ch:"fingerprint"`
-	Cut             bool      `ch:"cut"`
+	Crawl           string
+	Shard           uint32
+	ID              string
+	URL             string
+	Outcome         string
+	Detail          string
+	Status          uint32
+	Redirect        string
+	NotBefore       time.Time
+	FetchedAt       time.Time
+	Relevance       float64
+	Tempered        float64
+	Calibrated      float64
+	BestIsFocus     bool
+	Links           uint32
+	BacklinkQueries uint32
+	Fingerprint     uint64
+	Cut             bool
 	Place
 }
 
 func (Verdict) table() string { return "verdicts_rows" }
+
+func (Verdict) columns() []values[Verdict] {
+	return []values[Verdict]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Verdict) string { return r.Crawl }),
+		byColumn("shard", "UInt32", func(r *Verdict) uint32 { return r.Shard }),
+		byColumn("id", "FixedString(16)", func(r *Verdict) string { return r.ID }),
+		byColumn("url", "String", func(r *Verdict) string { return r.URL }),
+		byColumn("outcome", "LowCardinality(String)", func(r *Verdict) string { return r.Outcome }),
+		byColumn("detail", "String", func(r *Verdict) string { return r.Detail }),
+		byColumn("status", "UInt32", func(r *Verdict) uint32 { return r.Status }),
+		byColumn("redirect", "String", func(r *Verdict) string { return r.Redirect }),
+		byColumn("not_before", "DateTime64(3, 'UTC')", func(r *Verdict) time.Time { return r.NotBefore }),
+		byColumn("fetched_at", "DateTime64(3, 'UTC')", func(r *Verdict) time.Time { return r.FetchedAt }),
+		byColumn("relevance", "Float64", func(r *Verdict) float64 { return r.Relevance }),
+		byColumn("tempered", "Float64", func(r *Verdict) float64 { return r.Tempered }),
+		byColumn("calibrated", "Float64", func(r *Verdict) float64 { return r.Calibrated }),
+		byColumn("best_is_focus", "Bool", func(r *Verdict) bool { return r.BestIsFocus }),
+		byColumn("links", "UInt32", func(r *Verdict) uint32 { return r.Links }),
+		byColumn("backlink_queries", "UInt32", func(r *Verdict) uint32 { return r.BacklinkQueries }),
+		byColumn("fingerprint", "UInt64", func(r *Verdict) uint64 { return r.Fingerprint }),
+		byColumn("cut", "Bool", func(r *Verdict) bool { return r.Cut }),
+		byColumn("partition", "UInt32", func(r *Verdict) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Verdict) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Verdict) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewVerdict returns the row of a record.
 func NewVerdict(m *schemas.LinkFound, place Place) Verdict {
@@ -400,27 +593,52 @@ func NewVerdict(m *schemas.LinkFound, place Place) Verdict {
 
 // Link: Links (u, v) of link.found.
 type Link struct {
-	Crawl     string             `ch:"crawl"`
-	U         string             `ch:"u"`
-	ID        string             `ch:"id"`
-	Shard     uint32             `ch:"shard"`
-	V         string             `ch:"v"`
-	UHost     string             `ch:"u_host"`
-	VHost     string             `ch:"v_host"`
-	Request   string             `ch:"request"`
-	Position  uint32             `ch:"position"`
-	FirstLeaf uint32             `ch:"first_leaf"`
-	LastLeaf  uint32             `ch:"last_leaf"`
-	Nofollow  bool               `ch:"nofollow"`
-	Relevance float64            `ch:"relevance"`
-	Tempered  float64            `ch:"tempered"`
-	Anchor    *float64           `ch:"anchor"`
-	Guidance  map[string]float64 `ch:"guidance"`
-	FoundAt   time.Time          `ch:"found_at"`
+	Crawl     string
+	U         string
+	ID        string
+	Shard     uint32
+	V         string
+	UHost     string
+	VHost     string
+	Request   string
+	Position  uint32
+	FirstLeaf uint32
+	LastLeaf  uint32
+	Nofollow  bool
+	Relevance float64
+	Tempered  float64
+	Anchor    *float64
+	Guidance  map[string]float64
+	FoundAt   time.Time
 	Place
 }
 
 func (Link) table() string { return "links_rows" }
+
+func (Link) columns() []values[Link] {
+	return []values[Link]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Link) string { return r.Crawl }),
+		byColumn("u", "String", func(r *Link) string { return r.U }),
+		byColumn("id", "FixedString(16)", func(r *Link) string { return r.ID }),
+		byColumn("shard", "UInt32", func(r *Link) uint32 { return r.Shard }),
+		byColumn("v", "String", func(r *Link) string { return r.V }),
+		byColumn("u_host", "String", func(r *Link) string { return r.UHost }),
+		byColumn("v_host", "String", func(r *Link) string { return r.VHost }),
+		byColumn("request", "FixedString(16)", func(r *Link) string { return r.Request }),
+		byColumn("position", "UInt32", func(r *Link) uint32 { return r.Position }),
+		byColumn("first_leaf", "UInt32", func(r *Link) uint32 { return r.FirstLeaf }),
+		byColumn("last_leaf", "UInt32", func(r *Link) uint32 { return r.LastLeaf }),
+		byColumn("nofollow", "Bool", func(r *Link) bool { return r.Nofollow }),
+		byColumn("relevance", "Float64", func(r *Link) float64 { return r.Relevance }),
+		byColumn("tempered", "Float64", func(r *Link) float64 { return r.Tempered }),
+		byColumn("anchor", "Nullable(Float64)", func(r *Link) *float64 { return r.Anchor }),
+		byRow("guidance", "Map(String, Float64)", func(r *Link) map[string]float64 { return r.Guidance }),
+		byColumn("found_at", "DateTime64(3, 'UTC')", func(r *Link) time.Time { return r.FoundAt }),
+		byColumn("partition", "UInt32", func(r *Link) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Link) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Link) time.Time { return r.RecordedAt }),
+	}
+}
 
 // AppendLink appends the rows of elements of a record.
 func AppendLink(rows []Link, m *schemas.LinkFound, each []*schemas.Link, place Place) []Link {
@@ -443,8 +661,8 @@ func AppendLink(rows []Link, m *schemas.LinkFound, each []*schemas.Link, place P
 		row.FirstLeaf = e.GetFirstLeaf()
 		row.LastLeaf = e.GetLastLeaf()
 		row.Nofollow = e.GetNofollow()
-		row.Anchor = anchor(m.GetJudgement(), i)
-		row.Guidance = guidance(m.GetJudgement(), i)
+		row.Anchor = anchor(m.GetJudgement().GetAnchors(), i)
+		row.Guidance = guidance(m.GetJudgement().GetGuidance(), i)
 		rows = append(rows, row)
 	}
 	return rows
@@ -452,21 +670,40 @@ func AppendLink(rows []Link, m *schemas.LinkFound, each []*schemas.Link, place P
 
 // Model: Records of model.published that the loader saw before compaction.
 type Model struct {
-	Crawl          string             `ch:"crawl"`
-	Kind           string             `ch:"kind"`
-	Model          string             `ch:"model"`
-	Object         string             `ch:"object"`
-	Digest         string             `ch:"digest"`
-	Size           uint64             `ch:"size"`
-	TrainedThrough int64              `ch:"trained_through"`
-	Pages          uint64             `ch:"pages"`
-	Leaps          uint64             `ch:"leaps"`
-	Measures       map[string]float64 `ch:"measures"`
-	CreatedAt      time.Time          `ch:"created_at"`
+	Crawl          string
+	Kind           string
+	Model          string
+	Object         string
+	Digest         string
+	Size           uint64
+	TrainedThrough int64
+	Pages          uint64
+	Leaps          uint64
+	Measures       map[string]float64
+	CreatedAt      time.Time
 	Place
 }
 
 func (Model) table() string { return "models_rows" }
+
+func (Model) columns() []values[Model] {
+	return []values[Model]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Model) string { return r.Crawl }),
+		byColumn("kind", "LowCardinality(String)", func(r *Model) string { return r.Kind }),
+		byColumn("model", "String", func(r *Model) string { return r.Model }),
+		byColumn("object", "String", func(r *Model) string { return r.Object }),
+		byColumn("digest", "String", func(r *Model) string { return r.Digest }),
+		byColumn("size", "UInt64", func(r *Model) uint64 { return r.Size }),
+		byColumn("trained_through", "Int64", func(r *Model) int64 { return r.TrainedThrough }),
+		byColumn("pages", "UInt64", func(r *Model) uint64 { return r.Pages }),
+		byColumn("leaps", "UInt64", func(r *Model) uint64 { return r.Leaps }),
+		byRow("measures", "Map(LowCardinality(String), Float64)", func(r *Model) map[string]float64 { return r.Measures }),
+		byColumn("created_at", "DateTime64(3, 'UTC')", func(r *Model) time.Time { return r.CreatedAt }),
+		byColumn("partition", "UInt32", func(r *Model) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Model) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Model) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewModel returns the row of a record.
 func NewModel(m *schemas.ModelPublished, place Place) Model {
@@ -488,28 +725,54 @@ func NewModel(m *schemas.ModelPublished, place Place) Model {
 
 // Fetch: Records of page.fetched.
 type Fetch struct {
-	Crawl        string    `ch:"crawl"`
-	ID           string    `ch:"id"`
-	URL          string    `ch:"url"`
-	Host         string    `ch:"host"`
-	Outcome      string    `ch:"outcome"`
-	Detail       string    `ch:"detail"`
-	Status       uint32    `ch:"status"`
-	Redirect     string    `ch:"redirect"`
-	NotBefore    time.Time `ch:"not_before"`
-	ContentType  string    `ch:"content_type"`
-	Digest       string    `ch:"digest"`
-	Object       string    `ch:"object"`
-	ObjectOffset uint64    `ch:"object_offset"`
-	ObjectLength uint64    `ch:"object_length"`
-	Size         uint64    `ch:"size"`
-	Truncated    bool      `ch:"truncated"`
-	FetchedAt    time.Time `ch:"fetched_at"`
-	DurationMS   uint32    `ch:"duration_ms"`
+	Crawl        string
+	ID           string
+	URL          string
+	Host         string
+	Outcome      string
+	Detail       string
+	Status       uint32
+	Redirect     string
+	NotBefore    time.Time
+	ContentType  string
+	Digest       string
+	Object       string
+	ObjectOffset uint64
+	ObjectLength uint64
+	Size         uint64
+	Truncated    bool
+	FetchedAt    time.Time
+	DurationMS   uint32
 	Place
 }
 
 func (Fetch) table() string { return "fetches_rows" }
+
+func (Fetch) columns() []values[Fetch] {
+	return []values[Fetch]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Fetch) string { return r.Crawl }),
+		byColumn("id", "FixedString(16)", func(r *Fetch) string { return r.ID }),
+		byColumn("url", "String", func(r *Fetch) string { return r.URL }),
+		byColumn("host", "String", func(r *Fetch) string { return r.Host }),
+		byColumn("outcome", "LowCardinality(String)", func(r *Fetch) string { return r.Outcome }),
+		byColumn("detail", "String", func(r *Fetch) string { return r.Detail }),
+		byColumn("status", "UInt32", func(r *Fetch) uint32 { return r.Status }),
+		byColumn("redirect", "String", func(r *Fetch) string { return r.Redirect }),
+		byColumn("not_before", "DateTime64(3, 'UTC')", func(r *Fetch) time.Time { return r.NotBefore }),
+		byColumn("content_type", "LowCardinality(String)", func(r *Fetch) string { return r.ContentType }),
+		byColumn("digest", "String", func(r *Fetch) string { return r.Digest }),
+		byColumn("object", "String", func(r *Fetch) string { return r.Object }),
+		byColumn("object_offset", "UInt64", func(r *Fetch) uint64 { return r.ObjectOffset }),
+		byColumn("object_length", "UInt64", func(r *Fetch) uint64 { return r.ObjectLength }),
+		byColumn("size", "UInt64", func(r *Fetch) uint64 { return r.Size }),
+		byColumn("truncated", "Bool", func(r *Fetch) bool { return r.Truncated }),
+		byColumn("fetched_at", "DateTime64(3, 'UTC')", func(r *Fetch) time.Time { return r.FetchedAt }),
+		byColumn("duration_ms", "UInt32", func(r *Fetch) uint32 { return r.DurationMS }),
+		byColumn("partition", "UInt32", func(r *Fetch) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Fetch) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Fetch) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewFetch returns the row of a record.
 func NewFetch(m *schemas.PageFetched, place Place) Fetch {
@@ -538,45 +801,88 @@ func NewFetch(m *schemas.PageFetched, place Place) Fetch {
 
 // Judgement: Records of page.judged with what is worth counting of the page.
 type Judgement struct {
-	Crawl            string            `ch:"crawl"`
-	ID               string            `ch:"id"`
-	Outcome          string            `ch:"outcome"`
-	Relevance        float64           `ch:"relevance"`
-	Tempered         float64           `ch:"tempered"`
-	Calibrated       float64           `ch:"calibrated"`
-	Topics           []string          `ch:"topics"`
-	Posteriors       []float64         `ch:"posteriors"`
-	BestIsFocus      bool              `ch:"best_is_focus"`
-	Critic           string            `ch:"critic"`
-	KnownTokens      uint64            `ch:"known_tokens"`
-	Marking          uint64            `ch:"marking"`
-	Degraded         string            `ch:"degraded"`
-	ShadowCritics    []string          `ch:"shadow_critics"`
-	ShadowRelevances []float64         `ch:"shadow_relevances"`
-	ShadowTempered   []float64         `ch:"shadow_tempered"`
-	ShadowCalibrated []float64         `ch:"shadow_calibrated"`
-	ShadowFocus      []bool            `ch:"shadow_focus"`
-	ShadowFailures   []string          `ch:"shadow_failures"`
-	Silent           map[string]string `ch:"silent"`
-	URL              string            `ch:"url"`
-	Title            string            `ch:"title"`
-	Description      string            `ch:"description"`
-	Language         string            `ch:"language"`
-	Charset          string            `ch:"charset"`
-	Canonical        string            `ch:"canonical"`
-	Fingerprint      uint64            `ch:"fingerprint"`
-	Leaves           uint32            `ch:"leaves"`
-	Tokens           uint32            `ch:"tokens"`
-	Links            uint32            `ch:"links"`
-	Size             uint64            `ch:"size"`
-	Nofollow         bool              `ch:"nofollow"`
-	Noindex          bool              `ch:"noindex"`
-	Cut              bool              `ch:"cut"`
-	TokenizerOnly    bool              `ch:"tokenizer_only"`
+	Crawl            string
+	ID               string
+	Outcome          string
+	Relevance        float64
+	Tempered         float64
+	Calibrated       float64
+	Topics           []string
+	Posteriors       []float64
+	BestIsFocus      bool
+	Critic           string
+	KnownTokens      uint64
+	Marking          uint64
+	Degraded         string
+	ShadowCritics    []string
+	ShadowRelevances []float64
+	ShadowTempered   []float64
+	ShadowCalibrated []float64
+	ShadowFocus      []bool
+	ShadowFailures   []string
+	Silent           map[string]string
+	URL              string
+	Title            string
+	Description      string
+	Language         string
+	Charset          string
+	Canonical        string
+	Fingerprint      uint64
+	Leaves           uint32
+	Tokens           uint32
+	Links            uint32
+	Size             uint64
+	Nofollow         bool
+	Noindex          bool
+	Cut              bool
+	TokenizerOnly    bool
 	Place
 }
 
 func (Judgement) table() string { return "judgements_rows" }
+
+func (Judgement) columns() []values[Judgement] {
+	return []values[Judgement]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Judgement) string { return r.Crawl }),
+		byColumn("id", "FixedString(16)", func(r *Judgement) string { return r.ID }),
+		byColumn("outcome", "LowCardinality(String)", func(r *Judgement) string { return r.Outcome }),
+		byColumn("relevance", "Float64", func(r *Judgement) float64 { return r.Relevance }),
+		byColumn("tempered", "Float64", func(r *Judgement) float64 { return r.Tempered }),
+		byColumn("calibrated", "Float64", func(r *Judgement) float64 { return r.Calibrated }),
+		byRow("topics", "Array(LowCardinality(String))", func(r *Judgement) []string { return r.Topics }),
+		byRow("posteriors", "Array(Float64)", func(r *Judgement) []float64 { return r.Posteriors }),
+		byColumn("best_is_focus", "Bool", func(r *Judgement) bool { return r.BestIsFocus }),
+		byColumn("critic", "LowCardinality(String)", func(r *Judgement) string { return r.Critic }),
+		byColumn("known_tokens", "UInt64", func(r *Judgement) uint64 { return r.KnownTokens }),
+		byColumn("marking", "UInt64", func(r *Judgement) uint64 { return r.Marking }),
+		byColumn("degraded", "LowCardinality(String)", func(r *Judgement) string { return r.Degraded }),
+		byRow("shadow_critics", "Array(LowCardinality(String))", func(r *Judgement) []string { return r.ShadowCritics }),
+		byRow("shadow_relevances", "Array(Float64)", func(r *Judgement) []float64 { return r.ShadowRelevances }),
+		byRow("shadow_tempered", "Array(Float64)", func(r *Judgement) []float64 { return r.ShadowTempered }),
+		byRow("shadow_calibrated", "Array(Float64)", func(r *Judgement) []float64 { return r.ShadowCalibrated }),
+		byRow("shadow_focus", "Array(Bool)", func(r *Judgement) []bool { return r.ShadowFocus }),
+		byRow("shadow_failures", "Array(String)", func(r *Judgement) []string { return r.ShadowFailures }),
+		byRow("silent", "Map(LowCardinality(String), LowCardinality(String))", func(r *Judgement) map[string]string { return r.Silent }),
+		byColumn("url", "String", func(r *Judgement) string { return r.URL }),
+		byColumn("title", "String", func(r *Judgement) string { return r.Title }),
+		byColumn("description", "String", func(r *Judgement) string { return r.Description }),
+		byColumn("language", "LowCardinality(String)", func(r *Judgement) string { return r.Language }),
+		byColumn("charset", "LowCardinality(String)", func(r *Judgement) string { return r.Charset }),
+		byColumn("canonical", "String", func(r *Judgement) string { return r.Canonical }),
+		byColumn("fingerprint", "UInt64", func(r *Judgement) uint64 { return r.Fingerprint }),
+		byColumn("leaves", "UInt32", func(r *Judgement) uint32 { return r.Leaves }),
+		byColumn("tokens", "UInt32", func(r *Judgement) uint32 { return r.Tokens }),
+		byColumn("links", "UInt32", func(r *Judgement) uint32 { return r.Links }),
+		byColumn("size", "UInt64", func(r *Judgement) uint64 { return r.Size }),
+		byColumn("nofollow", "Bool", func(r *Judgement) bool { return r.Nofollow }),
+		byColumn("noindex", "Bool", func(r *Judgement) bool { return r.Noindex }),
+		byColumn("cut", "Bool", func(r *Judgement) bool { return r.Cut }),
+		byColumn("tokenizer_only", "Bool", func(r *Judgement) bool { return r.TokenizerOnly }),
+		byColumn("partition", "UInt32", func(r *Judgement) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Judgement) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Judgement) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewJudgement returns the row of a record.
 func NewJudgement(m *schemas.PageJudged, parsed *schemas.PageParsed, place Place) Judgement {
@@ -600,7 +906,7 @@ func NewJudgement(m *schemas.PageJudged, parsed *schemas.PageParsed, place Place
 		ShadowCalibrated: column.List(m.GetJudgement().GetShadows(), func(x *schemas.Shadow) float64 { return x.GetCalibrated() }),
 		ShadowFocus:      column.List(m.GetJudgement().GetShadows(), func(x *schemas.Shadow) bool { return x.GetBestIsFocus() }),
 		ShadowFailures:   column.List(m.GetJudgement().GetShadows(), func(x *schemas.Shadow) string { return x.GetFailure() }),
-		Silent:           silent(m.GetJudgement()),
+		Silent:           silent(m.GetJudgement().GetGuidance(), m.GetJudgement().GetBacklinks()),
 		URL:              parsed.GetPage().GetUrl(),
 		Title:            parsed.GetPage().GetTitle(),
 		Description:      parsed.GetPage().GetDescription(),
@@ -622,20 +928,38 @@ func NewJudgement(m *schemas.PageJudged, parsed *schemas.PageParsed, place Place
 
 // Rejudgement: Records of page.rejudged.
 type Rejudgement struct {
-	Crawl       string    `ch:"crawl"`
-	Critic      string    `ch:"critic"`
-	Focus       string    `ch:"focus"`
-	Request     string    `ch:"request"`
-	Relevance   float64   `ch:"relevance"`
-	Tempered    float64   `ch:"tempered"`
-	Calibrated  float64   `ch:"calibrated"`
-	Topics      []string  `ch:"topics"`
-	Posteriors  []float64 `ch:"posteriors"`
-	BestIsFocus bool      `ch:"best_is_focus"`
+	Crawl       string
+	Critic      string
+	Focus       string
+	Request     string
+	Relevance   float64
+	Tempered    float64
+	Calibrated  float64
+	Topics      []string
+	Posteriors  []float64
+	BestIsFocus bool
 	Place
 }
 
 func (Rejudgement) table() string { return "rejudgements_rows" }
+
+func (Rejudgement) columns() []values[Rejudgement] {
+	return []values[Rejudgement]{
+		byColumn("crawl", "LowCardinality(String)", func(r *Rejudgement) string { return r.Crawl }),
+		byColumn("critic", "LowCardinality(String)", func(r *Rejudgement) string { return r.Critic }),
+		byColumn("focus", "LowCardinality(String)", func(r *Rejudgement) string { return r.Focus }),
+		byColumn("request", "FixedString(16)", func(r *Rejudgement) string { return r.Request }),
+		byColumn("relevance", "Float64", func(r *Rejudgement) float64 { return r.Relevance }),
+		byColumn("tempered", "Float64", func(r *Rejudgement) float64 { return r.Tempered }),
+		byColumn("calibrated", "Float64", func(r *Rejudgement) float64 { return r.Calibrated }),
+		byRow("topics", "Array(LowCardinality(String))", func(r *Rejudgement) []string { return r.Topics }),
+		byRow("posteriors", "Array(Float64)", func(r *Rejudgement) []float64 { return r.Posteriors }),
+		byColumn("best_is_focus", "Bool", func(r *Rejudgement) bool { return r.BestIsFocus }),
+		byColumn("partition", "UInt32", func(r *Rejudgement) uint32 { return r.Partition }),
+		byColumn("precedence", "UInt64", func(r *Rejudgement) uint64 { return r.Precedence }),
+		byColumn("recorded_at", "DateTime64(3, 'UTC')", func(r *Rejudgement) time.Time { return r.RecordedAt }),
+	}
+}
 
 // NewRejudgement returns the row of a record.
 func NewRejudgement(m *schemas.PageRejudged, place Place) Rejudgement {
