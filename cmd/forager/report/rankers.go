@@ -40,8 +40,8 @@ func printRankers(w io.Writer, r *CrawlReport) {
 	}
 	fmt.Fprintf(w, `Of a hundred pages in a row that one policy chose: harvest of all, of the quarter that the shadow places highest, and of
 that which the policy followed does; the part of the shadow's quarter that is in the other; the share of pairs of a page
-with R ≥ %.3f and one below that are in order; rank correlation of both. Only pages that were fetched are compared, and the
-policy followed chose them: its own scores differ little among them, which makes it look worse than it is, and pages
+with R ≥ %.3f and one below that are in order; rank correlation of both. Only pages that were fetched are compared, the last
+%d of them at most, and the policy followed chose them: its own scores differ little among them, which makes it look worse than it is, and pages
 that the shadow would have fetched instead were not fetched. Whether it is better, only a crawl of its own can show.
-`, r.cut())
+`, r.cut(), shadowPages)
 }

@@ -75,7 +75,7 @@ type CrawlReport struct {
 	Hubs  *HubsReport `json:"hubs,omitempty"`
 	Hosts uint64      `json:"hosts"`
 	Data  dataReport  `json:"data"`
-	// Rankers are the shadows of rankers.
+	// Rankers are the shadows of rankers, over the newest shadowPages pages.
 	Rankers []view.ShadowRanker `json:"ranker_shadows"`
 	// Outages of the network in the order in which they began.
 	Outages []analytics.Outage `json:"outages"`
@@ -269,6 +269,9 @@ func tenths(all []CurvePoint) (points []CurvePoint) {
 	return points
 }
 
+// shadowPages is the number of newest pages over which rankers for comparison are compared: the embedded ClickHouse holds a result in memory.
+const shadowPages = 100_000
+
 // ask fills in the results of ClickHouse.
 func (r *CrawlReport) ask(ctx context.Context, rows analytics.Report) (err error) {
 	if r.Models, err = rows.Apprentices(ctx); err != nil {
@@ -292,7 +295,7 @@ func (r *CrawlReport) ask(ctx context.Context, rows analytics.Report) (err error
 	if err := r.askHubs(ctx, rows); err != nil {
 		return err
 	}
-	if r.Rankers, err = view.ShadowRankers(ctx, rows, r.cut(), 0); err != nil {
+	if r.Rankers, err = view.ShadowRankers(ctx, rows, r.cut(), shadowPages); err != nil {
 		return err
 	}
 	outages, err := rows.Outages(ctx)

@@ -34,7 +34,7 @@ type ShadowRanker struct {
 	harvest.ShadowComparison
 }
 
-// ShadowRankers compares the rankers for comparison of a crawl over its newest pages, at most so many; 0 = over all.
+// ShadowRankers compares the rankers for comparison of a crawl over its newest pages, at most so many.
 func ShadowRankers(ctx context.Context, rows analytics.Report, cut float64, most int) (list []ShadowRanker, err error) {
 	var names []string
 	compared := make(map[string]*harvest.Comparer)

@@ -233,17 +233,16 @@ type ShadowRank struct {
 	Relevance          float64
 }
 
-// ShadowRanks calls f with the places of a crawl's newest pages, at most so many, 0 = of all, by shadow and in the order of the requests.
+// ShadowRanks calls f with the places of a crawl's newest pages, at most so many, by shadow and in the order of the requests.
 func (r Report) ShadowRanks(ctx context.Context, most int, f func(ShadowRank)) error {
-	newest := ""
-	if most > 0 {
-		newest = fmt.Sprintf(" AND r.id IN (SELECT id FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered' ORDER BY recorded_at DESC, offset DESC LIMIT %d)", most)
-	}
 	return each(ctx, r.db, `SELECT s.policy, p.policy, toUInt8(s.dropped), s.tier, p.tier, s.score, p.score, p.relevance
 		FROM ranker_shadows AS s INNER JOIN
-			(SELECT r.id AS id, r.policy AS policy, r.tier AS tier, r.score AS score, v.relevance AS relevance, r.shard AS shard, r.ordinal AS ordinal FROM `+chosenPages+newest+`) AS p ON p.id = s.request
+			(
+				SELECT r.id AS id, r.policy AS policy, r.tier AS tier, r.score AS score, v.relevance AS relevance, r.shard AS shard, r.ordinal AS ordinal FROM `+chosenPages+`
+					AND r.id IN (SELECT id FROM verdicts WHERE crawl = {crawl:String} AND outcome = 'delivered' ORDER BY recorded_at DESC, offset DESC LIMIT {most:UInt64})
+			) AS p ON p.id = s.request
 		WHERE s.crawl = {crawl:String}
-		ORDER BY s.policy, p.shard, p.ordinal`, Params{"crawl": r.crawl}, func(x ShadowRank) error {
+		ORDER BY s.policy, p.shard, p.ordinal`, Params{"crawl": r.crawl, "most": uint64(most)}, func(x ShadowRank) error {
 		f(x)
 		return nil
 	})
