@@ -17,6 +17,9 @@ func (e *unavailable) Unwrap() error { return e.error }
 // unreachable, starting, overloaded or short of memory or disk.
 func Unavailable(err error) bool { return errors.As(err, new(*unavailable)) }
 
+// Away reports whether the server did not respond.
+func Away(err error) bool { return Unavailable(err) && !errors.As(err, new(*clickhouse.Exception)) }
+
 // busyCodes are temporary errors of the server.
 var busyCodes = map[int32]bool{
 	159: true, // TIMEOUT_EXCEEDED
