@@ -142,11 +142,11 @@ func (r *Ranker) deliver(t *target, relevance float64, rec *schemas.LinkFound) {
 		}
 	}
 	for _, e := range t.edges {
-		s.inherited = max(s.inherited, e.from.yield())
+		s.inherited = max(s.inherited, e.from.yield)
 		r.credit(e, relevance)
 	}
 	r.ranks.add(s)
-	s.prior = r.prior.of(s)
+	s.expect(r.prior.of(s))
 	anchors := rec.GetJudgement().GetAnchors()
 	r.held += sourceCost
 	for i, l := range followed(rec) {
@@ -249,8 +249,8 @@ func (r *Ranker) fit() {
 	}
 	r.prior.fit(r.sources)
 	for _, s := range r.sources {
-		s.prior = r.prior.of(s)
-		s.behind.Yield = s.yield()
+		s.expect(r.prior.of(s))
+		s.behind.Yield = s.yield
 	}
 	r.value.fit(r.seen.x, r.seen.r)
 	r.behind.fit(r.seen.x, r.seen.gains(r.rewards.mean()))
@@ -280,11 +280,22 @@ type valued struct {
 // byValue returns all URLs that wait, the best first.
 func (r *Ranker) byValue() []valued {
 	all := make([]valued, 0, len(r.waiting))
-	for _, t := range r.waiting {
+	for t := range r.targets {
 		all = append(all, valued{t, r.valueOf(t)})
 	}
 	slices.SortFunc(all, func(a, b valued) int { return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.number, b.number)) })
 	return all
+}
+
+// targets yields the URLs that wait. Those of a page lie together in memory, which a walk of the map would not use.
+func (r *Ranker) targets(yield func(*target) bool) {
+	for _, s := range r.sources {
+		for _, t := range s.waiting {
+			if t.edges[0].from == s && !yield(t) {
+				return
+			}
+		}
+	}
 }
 
 // valueOf returns the value of a URL, in (0,1).

@@ -62,7 +62,7 @@ func (r *Ranker) reserve(bytes int) {
 func (r *Ranker) measure() {
 	r.sources = slices.DeleteFunc(r.sources, func(s *source) bool { return len(s.waiting) == 0 })
 	r.held = 0
-	for _, t := range r.waiting {
+	for t := range r.targets {
 		r.held += t.cost()
 	}
 	for _, s := range r.sources {

@@ -51,9 +51,7 @@ const littleReward = .02
 
 // ofLink returns the features of a URL by one link.
 func (e *edge) ofLink() [pooled]float64 {
-	s := e.from
-	yield := s.yield()
-	return [pooled]float64{yield, s.near(e.index, yield), s.rank, s.topicRank, e.anchor, s.relevance}
+	return [pooled]float64{e.from.yield, e.from.near(e.index), e.from.rank, e.from.topicRank, e.anchor, e.from.relevance}
 }
 
 // features returns those of a URL, all but the constant 0 for one without links.
@@ -64,24 +62,24 @@ func (r *Ranker) features(t *target) (x vector) {
 	}
 	mean := r.rewards.mean()
 	n, base, least := float64(len(t.edges)), logit(mean), math.Inf(1)
-	for i := range t.edges {
-		of := t.edges[i].ofLink()
+	for i, e := range t.edges {
+		of := e.ofLink()
 		for k, value := range of {
 			if i == 0 || value > x[k] {
 				x[k] = value
 			}
 		}
 		x[meanYield] += of[bestYield] / n
-		x[agreement] += logit(of[bestYield]) - base
+		x[agreement] += e.from.yieldOdds - base
 		x[meanRank] += of[rank] / n
-		x[meanOdds] += t.edges[i].from.relevanceOdds / 4 / n
-		least = min(least, float64(len(t.edges[i].from.outcomes)))
+		x[meanOdds] += e.from.relevanceOdds / 4 / n
+		least = min(least, float64(len(e.from.outcomes)))
 	}
 	x[agreement] = squash(x[agreement] / 4 / math.Sqrt(n))
 	x[sources] = math.Log(n)
 	x[tried] = math.Log1p(least)
 	if r.urls {
-		x[path], x[ofWords] = r.parts.path(t.url, mean), r.parts.words(t.url, mean)
+		x[path], x[ofWords] = r.parts.path(t.url, mean, base), r.parts.words(t.url, mean, base)
 	}
 	x[order] = math.Log1p(float64(t.number)) / 5 * mean / (mean + littleReward)
 	return x

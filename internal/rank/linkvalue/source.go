@@ -16,6 +16,7 @@ type source struct {
 	odds, topicOdds  float64
 	rank, topicRank  float64 // of these among the pages fetched, in (0,1)
 	inherited, prior float64
+	yield, yieldOdds float64   // the mean R expected of its links, and the logit of it
 	sum              float64   // Σ R of its links that were fetched
 	outcomes         []outcome // of these, by index
 	waiting          []*target // in the order of its links
@@ -44,6 +45,7 @@ func (s *source) credit(index int, r float64) {
 	at, _ := slices.BinarySearchFunc(s.outcomes, index, func(o outcome, i int) int { return o.Index - i })
 	s.outcomes = slices.Insert(s.outcomes, at, outcome{index, r})
 	s.sum += r
+	s.expect(s.prior)
 }
 
 func (s *source) remove(t *target) {
@@ -55,9 +57,11 @@ func (s *source) remove(t *target) {
 // priorPages is how many fetched links a prior counts as.
 const priorPages = 2
 
-// yield is the mean R expected of the source's links.
-func (s *source) yield() float64 {
-	return (priorPages*s.prior + s.sum) / (priorPages + float64(len(s.outcomes)))
+// expect sets the prior of the source, and the yield that follows from it.
+func (s *source) expect(prior float64) {
+	s.prior = prior
+	s.yield = (priorPages*prior + s.sum) / (priorPages + float64(len(s.outcomes)))
+	s.yieldOdds = logit(s.yield)
 }
 
 // reach is how far a link counts for its neighbours, in links, and scale how fast it counts less.
@@ -72,9 +76,12 @@ var nearness = func() (by [reach + 1]float64) {
 }()
 
 // near is the mean R expected of a link by the links near it; the source's yield counts as two of them.
-func (s *source) near(index int, yield float64) float64 {
+func (s *source) near(index int) float64 {
+	if len(s.outcomes) == 0 {
+		return s.yield
+	}
 	const before = 2
-	weight, sum := float64(before), before*yield
+	weight, sum := float64(before), before*s.yield
 	at, _ := slices.BinarySearchFunc(s.outcomes, index-reach, func(o outcome, i int) int { return o.Index - i })
 	for _, o := range s.outcomes[at:] {
 		if o.Index > index+reach {

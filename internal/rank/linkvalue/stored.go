@@ -135,8 +135,9 @@ func Restore(b []byte) (*Ranker, error) {
 	for _, of := range x.Sources {
 		s := &source{
 			url: of.URL, relevance: of.Relevance, odds: of.Odds, topicOdds: of.TopicOdds, rank: of.Rank, topicRank: of.TopicRank,
-			inherited: of.Inherited, relevanceOdds: logit(of.Relevance), prior: of.Prior, sum: of.Sum, outcomes: of.Outcomes, behind: &x.Behinds[of.Behind],
+			inherited: of.Inherited, relevanceOdds: logit(of.Relevance), sum: of.Sum, outcomes: of.Outcomes, behind: &x.Behinds[of.Behind],
 		}
+		s.expect(of.Prior)
 		for _, i := range of.Waiting {
 			s.waiting = append(s.waiting, targets[i])
 		}

@@ -60,20 +60,19 @@ func (p *parts) addTo(key uint64, relevance float64) {
 }
 
 // path returns the log odds of the mean R expected in the last directory of a URL, less those of the mean of all pages. That of a
-// directory is drawn to that of the one above it, that of a host to the mean of all.
-func (p *parts) path(url string, mean float64) float64 {
+// directory is drawn to that of the one above it, that of a host to the mean of all; base is the logit of that.
+func (p *parts) path(url string, mean, base float64) float64 {
 	y := mean
 	for key := range directories(url) {
 		t := p.of(key)
 		weight := mostOfDirectory / (mostOfDirectory + float64(t.N))
 		y = (directoryPrior*y + weight*float64(t.Sum)) / (directoryPrior + weight*float64(t.N))
 	}
-	return squash((logit(y) - logit(mean)) / 4)
+	return squash((logit(y) - base) / 4)
 }
 
 // words returns the same of the words of the last segment of a URL, pooled.
-func (p *parts) words(url string, mean float64) float64 {
-	base := logit(mean)
+func (p *parts) words(url string, mean, base float64) float64 {
 	var sum, n float64
 	for key := range words(url) {
 		t := p.of(key)
@@ -89,12 +88,9 @@ func (p *parts) words(url string, mean float64) float64 {
 // squash maps a number into (-1,1).
 func squash(x float64) float64 { return x / (1 + math.Abs(x)) }
 
-// withoutScheme is a URL from its host on.
+// withoutScheme is a canonical URL from its host on.
 func withoutScheme(url string) string {
-	if _, rest, ok := strings.Cut(url, "://"); ok {
-		return rest
-	}
-	return url
+	return strings.TrimPrefix(strings.TrimPrefix(url, "https://"), "http://")
 }
 
 // directories yields the hash of the host of a URL, and those of its directories, each with what comes before it. What is before a

@@ -112,7 +112,7 @@ func TestExpectsWhatPartsHad(t *testing.T) {
 		differ := func(got, sum float64) bool {
 			return math.Abs(got-sum/(1+math.Abs(sum))) > 1e-3 // sums are of float32
 		}
-		if got, want := p.path(v, mean), (odds(y)-odds(mean))/4; differ(got, want) {
+		if got, want := p.path(v, mean, logit(mean)), (odds(y)-odds(mean))/4; differ(got, want) {
 			t.Fatalf("the directories of %s have %v, want that of %v", v, got, want)
 		}
 		var sum float64
@@ -134,7 +134,7 @@ func TestExpectsWhatPartsHad(t *testing.T) {
 			})
 			sum += (odds((wordPrior*mean+of)/(wordPrior+n)) - odds(mean)) / 4
 		}
-		if got, want := p.words(v, mean), sum/math.Sqrt(max(1, float64(len(all)))); differ(got, want) {
+		if got, want := p.words(v, mean, logit(mean)), sum/math.Sqrt(max(1, float64(len(all)))); differ(got, want) {
 			t.Fatalf("the words of %s have %v, want that of %v", v, got, want)
 		}
 	})
