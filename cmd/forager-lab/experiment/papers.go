@@ -45,7 +45,7 @@ computed; the same command writes the same bytes.
   forager-lab experiment papers tasks.json.gz -o papers.md --draws 10 --memm-tasks 12 --sim-seeds 401,402,403 --pages 100000 --budget 3000
   forager-lab experiment papers -o papers.md --pages 5000 --budget 200      # synthetic webs only, small
 
-The first takes some minutes on four cores, the third many times that. The end of the page names the data and the settings.
+The first takes about an hour on four cores with the webs of two task files, the third many times that. The end of the page names the data and the settings.
 
 Results on synthetic webs test the code only; they say nothing about real crawls.`
 }
