@@ -151,7 +151,7 @@ func (s *session) backlinks2000() {
 	}
 	drawn := budgetChart("Targets found with and without backlinks, by pages without queries", "share of all targets", 1, lines(shown, curves...))
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{drawn}, Found: fmt.Sprintf("in AUC over requests %s − %s is %+.3f.", r, contextLinks, overTasks(ahead))}
-	p.Why = "A query is charged as a request here, and on a few university sites the pages that link to a target are mostly ones that the crawl has met."
+	p.Why = "A query is charged as a request here, and on a web of some thousand pages those that link to a target are mostly ones that the crawl has met."
 	s.add("2000", "Fig. 6", p)
 }
 
