@@ -5,7 +5,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Need has the fields of a message that columns are made of, with those of the messages in them; nil = all.
+// Need has the fields of a message that columns are made of, and its id, with those of the messages in them; nil = all.
 type Need map[protowire.Number]Need
 
 // Needs returns the fields of a message that tables need.
@@ -30,18 +30,20 @@ func Needs(tables []Table, message protoreflect.Name) Need {
 // add adds the last of fields, or the first list in the path: its elements are needed whole.
 func (n Need) add(path []protoreflect.FieldDescriptor) {
 	for i, f := range path {
+		if id := f.ContainingMessage().Fields().ByName("id"); id != nil {
+			n[id.Number()] = nil
+		}
 		inner, ok := n[f.Number()]
 		switch {
 		case i == len(path)-1 || f.IsList():
 			n[f.Number()] = nil
 			return
 		case !ok:
-			inner = make(Need)
-			n[f.Number()] = inner
+			n[f.Number()] = make(Need)
 		case inner == nil:
 			return
 		}
-		n = inner
+		n = n[f.Number()]
 	}
 }
 

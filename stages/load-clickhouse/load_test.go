@@ -393,6 +393,7 @@ func FuzzNeeds(f *testing.F) {
 	judgement := &schemas.Judgement{Raw: .5, Document: &schemas.Document{Words: []string{"a"}}, Anchors: []uint32{3}, Guidance: []*schemas.Guidance{{Guide: "g", Scores: []float64{1}, Failure: "f"}}}
 	for _, m := range []proto.Message{
 		&schemas.PageJudged{Id: id, Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: judgement, Parsed: parsed},
+		&schemas.PageJudged{Id: id, Outcome: schemas.Outcome_OUTCOME_DELIVERED, Judgement: judgement, Parsed: parsed[len(id)+2:]},
 		&schemas.LinkFound{Id: id, Judgement: judgement, Links: []*schemas.Link{{Url: ":"}}, Table: &schemas.LeafTable{Terms: []string{"a"}}, Fingerprint: 7},
 	} {
 		value, err := proto.Marshal(m)
@@ -419,6 +420,11 @@ func FuzzNeeds(f *testing.F) {
 			}
 			if m.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
 				m.Judgement, parsed = nil, schemas.PageParsed{}
+			} else if len(parsed.Id) != 16 {
+				if err := got.add(&r); err == nil || !strings.Contains(err.Error(), "PageParsed") {
+					t.Fatalf("a page with the id %x: %v", parsed.Id, err)
+				}
+				return
 			}
 			want.judgements = rowsOf[analytics.Judgement]{analytics.NewJudgement(&m, &parsed, place)}
 		} else {

@@ -123,7 +123,7 @@ func (b *rows) add(r *stream.Record) error {
 	return stream.Broken(fmt.Errorf("topic %s is not one that is loaded", r.Topic))
 }
 
-// These are the fields of page.judged and link.found that are in columns. The others, the words of pages, are most of a record.
+// What is decoded of page.judged and link.found. The rest, the words of pages, is most of a record.
 var needJudged, needFound = tables.Need("PageJudged"), tables.Need("LinkFound")
 
 // decode decodes a value and checks its id, if it has one.
@@ -166,8 +166,8 @@ func (b *rows) judged(r *stream.Record, place analytics.Place) error {
 	}
 	if m.Outcome != schemas.Outcome_OUTCOME_DELIVERED {
 		m.Judgement = nil
-	} else if err := proto.Unmarshal(m.Parsed, parsed); err != nil {
-		return fmt.Errorf("decode the PageParsed: %w", err)
+	} else if err := decode(m.Parsed, parsed); err != nil {
+		return err
 	}
 	b.judgements = append(b.judgements, analytics.NewJudgement(m, parsed, place))
 	return nil

@@ -116,8 +116,7 @@ func Usagef(format string, args ...any) error { return errUsage{fmt.Errorf(forma
 
 // remedy suggests what to do about a part that does not respond, if the error does not.
 func remedy(err error) string {
-	away := errors.Is(err, objects.ErrUnavailable) || analytics.Away(err)
-	if !away || strings.Contains(err.Error(), "forager doctor") {
+	if !errors.Is(err, objects.ErrUnavailable) && !analytics.Away(err) || strings.Contains(err.Error(), "forager doctor") {
 		return ""
 	}
 	return " (forager up starts what is needed, forager doctor finds the fault)"
