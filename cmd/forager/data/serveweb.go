@@ -18,7 +18,7 @@ import (
 // ServeWebCommand is the command "forager serve-web".
 type ServeWebCommand struct {
 	File      string `arg:"" help:"WARC file." type:"existingfile"`
-	Listen    string `help:"Loopback address of the proxy." default:"127.0.0.1:18080"`
+	Listen    string `help:"Loopback address of the proxy." default:"127.0.0.1:18180"`
 	URLs      string `name:"urls" help:"Write the URLs of the web to this file, one a line (for scope.url_list)." type:"path"`
 	AccessLog string `help:"Append one JSON line a request to this file." type:"path"`
 }
@@ -28,7 +28,7 @@ func (c *ServeWebCommand) Help() string {
 are not in the file are answered with 404.
 
   forager serve-web webkb.warc.gz --urls webkb.urls &
-  curl -x http://127.0.0.1:18080 http://www.cs.cornell.edu/`
+  curl -x http://127.0.0.1:18180 http://www.cs.cornell.edu/`
 }
 
 func (c *ServeWebCommand) Run(s *cli.Session) error {

@@ -209,10 +209,11 @@ func TestServices(t *testing.T) {
 	c.Kafka.Brokers = []string{"127.0.0.1:19092", "k.example:9093"}
 	c.S3.Endpoint, c.ClickHouse.URL = "https://s3.example", "http://[::1]:18123"
 	c.Local.Metrics, c.Stages.Fetch.Metrics, c.Stages.Fetch.Replicas, c.Stages.Fetch.Proxy = ":9100", "0.0.0.0:9101", 2, "http://127.0.0.1:18080"
-	c.Stages.Fetch.Resolver = "127.0.0.1:53"
+	c.Stages.Fetch.Resolver, c.Stages.Prioritize.Address = "127.0.0.1:53", "p.example:9100"
+	c.Stages.Monitor.Address, c.Stages.Monitor.Replicas, c.Stages.Monitor.TLSCert = "m.example:8443", 2, "cert.pem"
 	want := []Service{
 		{"0.0.0.0:9101", false}, {"0.0.0.0:9102", false}, {"127.0.0.1:18080", false}, {"127.0.0.1:19092", false}, {"127.0.0.1:53", false}, {":9100", false},
-		{"[::1]:18123", false}, {"k.example:9093", false}, {"s3.example:443", true},
+		{"[::1]:18123", false}, {"k.example:9093", false}, {"m.example:8443", true}, {"m.example:8444", true}, {"p.example:9100", false}, {"s3.example:443", true},
 	}
 	if diff := cmp.Diff(want, c.Services()); diff != "" {
 		t.Error(diff)

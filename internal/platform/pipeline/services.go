@@ -39,7 +39,7 @@ type Service struct {
 }
 
 // Services returns the addresses of the pipeline's own parts, which are not to be crawled: brokers, S3, ClickHouse,
-// the metrics of every process, and the proxy and the resolver of fetch.
+// the metrics of every process, the monitor, and the proxy and the resolver of fetch.
 func (c *Config) Services() []Service {
 	var all []Service
 	for _, b := range c.Kafka.Brokers {
@@ -50,13 +50,17 @@ func (c *Config) Services() []Service {
 			all = append(all, s)
 		}
 	}
-	if resolver := c.Stages.Fetch.Resolver; resolver != "" {
-		all = append(all, Service{Address: resolver})
+	for _, address := range []string{c.Stages.Fetch.Resolver, c.Stages.Prioritize.Address} {
+		if address != "" {
+			all = append(all, Service{Address: address})
+		}
 	}
-	all = append(all, metricsOf(c.Local.Process, 1)...)
+	all = append(all, listeners(c.Local.Metrics, false, 1)...)
 	for _, x := range c.Stages.all() {
-		all = append(all, metricsOf(x.common.Process, x.common.Replicas)...)
+		all = append(all, listeners(x.common.Metrics, false, x.common.Replicas)...)
 	}
+	m := c.Stages.Monitor
+	all = append(all, listeners(m.Address, m.TLSCert != "", m.Replicas)...)
 	slices.SortFunc(all, func(a, b Service) int { return strings.Compare(a.Address, b.Address) })
 	return slices.Compact(all)
 }
@@ -85,16 +89,16 @@ func serviceOf(raw string) (Service, bool) {
 	return Service{net.JoinHostPort(u.Hostname(), port), tls}, true
 }
 
-// metricsOf returns the metrics addresses of the replicas of a process.
-func metricsOf(p Process, replicas int) []Service {
-	host, text, err := net.SplitHostPort(p.Metrics)
+// listeners returns the addresses on which the replicas of a process listen, of which the first is given.
+func listeners(address string, tls bool, replicas int) []Service {
+	host, text, err := net.SplitHostPort(address)
 	first, portErr := strconv.ParseUint(text, 10, 16)
 	if err != nil || portErr != nil || first == 0 {
 		return nil
 	}
 	var all []Service
 	for n := range max(replicas, 1) {
-		all = append(all, Service{Address: net.JoinHostPort(host, strconv.Itoa(int(first)+n))})
+		all = append(all, Service{net.JoinHostPort(host, strconv.Itoa(int(first)+n)), tls})
 	}
 	return all
 }
