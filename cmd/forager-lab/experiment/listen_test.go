@@ -8,8 +8,8 @@ import (
 	"forager/internal/platform/pipeline"
 )
 
-// TestProxiesOfWebsListenBesideThePipeline: the commands that serve a web run beside `forager up`, with the addresses of both by default.
-func TestProxiesOfWebsListenBesideThePipeline(t *testing.T) {
+// TestDefaultAddressesOfWebs: a web can be served while the pipeline runs, each with its default addresses.
+func TestDefaultAddressesOfWebs(t *testing.T) {
 	cfg, err := pipeline.Load("../../../pipeline.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestProxiesOfWebsListenBesideThePipeline(t *testing.T) {
 		field, _ := command.FieldByName("Listen")
 		address := field.Tag.Get("default")
 		if address == "" || used[address] {
-			t.Errorf("%s listens on %q, which must be free beside %v", command, address, used)
+			t.Errorf("%s listens on %q, which must not be one of %v", command, address, used)
 		}
 		used[address] = true
 	}

@@ -119,7 +119,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		if renewals[ranker] != nil {
 			r.renewsGuide(ranker, want)
 		}
-		r.untilSettled(ranker, len(want.Settled))
+		r.untilSettled(ranker, len(want.Settled()))
 		r.sameLeaps(ranker, want)
 	}
 	r.shadowsTold(shadowed)
@@ -360,22 +360,22 @@ func (r *rig) sameLeaps(crawl string, want *experiment.Crawl) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	got := records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl)
+	got, settled := records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl), want.Settled()
 	features := 0
-	for i := range min(len(got), len(want.Settled)) {
-		a, b := nameless(got[i]), nameless(want.Settled[i])
+	for i := range min(len(got), len(settled)) {
+		a, b := nameless(got[i]), nameless(settled[i])
 		if !schemas.Learns(ctl) && !b.GetBoundary() {
 			b.Features, b.NoApprentice = nil, true
 		}
 		features += len(a.GetFeatures())
 		if !proto.Equal(a, b) {
-			r.t.Errorf("%s: leap %d of %d, from %s to %s (experiment: from %s to %s), differs in %s", crawl, i+1, len(want.Settled),
+			r.t.Errorf("%s: leap %d of %d, from %s to %s (experiment: from %s to %s), differs in %s", crawl, i+1, len(settled),
 				a.GetU(), a.GetV(), b.GetU(), b.GetV(), strings.Join(differing(a, b), ", "))
 			return
 		}
 	}
-	if len(got) != len(want.Settled) {
-		r.t.Errorf("%s: %d leaps, experiment has %d", crawl, len(got), len(want.Settled))
+	if len(got) != len(settled) {
+		r.t.Errorf("%s: %d leaps, experiment has %d", crawl, len(got), len(settled))
 	}
 	if schemas.Learns(ctl) != (features > 0) {
 		r.t.Errorf("%s: %d features", crawl, features)

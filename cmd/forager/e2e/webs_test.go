@@ -169,7 +169,7 @@ func (r *rig) sameModels(crawl string, learning *schemas.Learning, want *experim
 	}
 	learner := apprentice.New(settings)
 	boundaries, equal := 0, 0
-	for _, leap := range want.Settled {
+	for _, leap := range want.Settled() {
 		switch {
 		case leap.GetTrains():
 			if err := learner.Add(leap.GetFeatures(), leap.GetTargetRaw()); err != nil {

@@ -28,7 +28,8 @@ func (e engine) Parents(_ context.Context, url string) ([]string, error) {
 	var indexed []string
 	if v, ok := e.env.number[url]; ok {
 		for _, u := range links.parents[v] {
-			if u := e.env.urls[u]; e.indexes(u) {
+			u := e.env.urls[u]
+			if float64(xxhash.Sum64String("index "+u)>>11)/(1<<53) < e.coverage { // the same pages for all crawls
 				indexed = append(indexed, u)
 			}
 		}
@@ -37,11 +38,6 @@ func (e engine) Parents(_ context.Context, url string) ([]string, error) {
 		return cmp.Or(cmp.Compare(xxhash.Sum64String(url+" "+a), xxhash.Sum64String(url+" "+b)), cmp.Compare(a, b))
 	})
 	return indexed, nil
-}
-
-// indexes reports whether a page is in the index, which is the same for all crawls.
-func (e engine) indexes(url string) bool {
-	return float64(xxhash.Sum64String("index "+url)>>11)/(1<<53) < e.coverage
 }
 
 // rationShare is the share of a budget that may be spent on queries, unless a Variant has another one.

@@ -147,7 +147,7 @@ func TestArmsOfAnyKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range c.Settled {
+	for _, l := range c.Settled() {
 		chosen[l.GetPolicy()]++
 	}
 	if len(chosen) < 6 {

@@ -50,8 +50,20 @@ type Crawl struct {
 	Learnt  apprentice.Learner
 	// Renewed are the numbers of pages delivered at which a guide was retrained.
 	Renewed []int
-	// Settled are all leaps and boundaries in their order, if Run.Keep is set.
-	Settled []*schemas.LeapSettled
+	// settled are all leaps and boundaries in their order, if Run.Keep is set; encoded, as their features take several times as much.
+	settled [][]byte
+}
+
+// Settled decodes all leaps and boundaries in their order; there are none unless Run.Keep was set.
+func (c *Crawl) Settled() []*schemas.LeapSettled {
+	all := make([]*schemas.LeapSettled, len(c.settled))
+	for i, b := range c.settled {
+		all[i] = new(schemas.LeapSettled)
+		if err := proto.Unmarshal(b, all[i]); err != nil {
+			panic(err) // settle has encoded it
+		}
+	}
+	return all
 }
 
 // Run is one crawl to be run.
@@ -318,7 +330,11 @@ func (c *crawling) apply(ctx context.Context, rec *schemas.LinkFound) error {
 // settle handles a settled leap, or a boundary, as apprentice-train does.
 func (c *crawling) settle(leap *schemas.LeapSettled) error {
 	if c.run.Keep {
-		c.crawl.Settled = append(c.crawl.Settled, leap)
+		b, err := proto.Marshal(leap)
+		if err != nil {
+			return err
+		}
+		c.crawl.settled = append(c.crawl.settled, b)
 	}
 	switch {
 	case leap.GetBoundary():

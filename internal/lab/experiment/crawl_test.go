@@ -187,7 +187,7 @@ func TestTopicFeaturesOfOneRankerOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		leaps := 0
-		for _, l := range c.Settled {
+		for _, l := range c.Settled() {
 			has := slices.ContainsFunc(l.GetFeatures(), func(f *schemas.Feature) bool { return strings.HasPrefix(f.Term, "c:") })
 			if !l.GetBoundary() && has != (r == "apprentice-topics") {
 				t.Fatalf("%s: the link from %s to %s has topic features: %v", r, l.U, l.V, has)
@@ -337,7 +337,7 @@ func TestUntaught(t *testing.T) {
 			if !reflect.DeepEqual(kept.Steps, want.Steps) || !bytes.Equal(kept.Learnt.Marshal(), got.Learnt.Marshal()) {
 				t.Error("a crawl whose leaps are kept takes another course, or learns something else")
 			}
-			if !slices.ContainsFunc(kept.Settled, func(l *schemas.LeapSettled) bool { return !l.GetTrains() && len(l.GetFeatures()) > 0 }) {
+			if !slices.ContainsFunc(kept.Settled(), func(l *schemas.LeapSettled) bool { return !l.GetTrains() && len(l.GetFeatures()) > 0 }) {
 				t.Error("leaps that train nothing are kept without features")
 			}
 		}

@@ -192,18 +192,13 @@ func newPage(stored *webarchive.Page, settings dom.Settings) (*page, *storedpage
 	case p.outcome == schemas.Outcome_OUTCOME_DELIVERED:
 		parsed, err = dom.Parse(stored.Body, kind, p.url, settings)
 	case p.outcome == schemas.Outcome_OUTCOME_NOT_HTML && strings.HasPrefix(kind, "text/plain"):
-		parsed, err = parseText(stored.Body, kind, p.url)
+		parsed, err = dom.Parse([]byte(html.EscapeString(string(stored.Body))), kind, p.url, dom.Settings{})
 	}
 	if parsed == nil || err != nil {
 		return p, nil, err
 	}
 	body, err := storedpage.Encode(parsed)
 	return p, body, err
-}
-
-// parseText parses a page of plain text.
-func parseText(body []byte, kind, at string) (*schemas.Page, error) {
-	return dom.Parse([]byte(html.EscapeString(string(body))), kind, at, dom.Settings{})
 }
 
 // stray is a page without a URL, and its parsed form encoded.

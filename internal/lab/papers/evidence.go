@@ -37,7 +37,7 @@ const leastCut, mostCut = .1, .9
 func evidence(c *experiment.Crawl) []instance {
 	var all []instance
 	var relevances []float64
-	for _, l := range c.Settled {
+	for _, l := range c.Settled() {
 		if l.GetTrains() && !l.GetBoundary() {
 			all = append(all, instance{u: l.GetU(), v: l.GetV(), features: l.GetFeatures(), relevance: l.GetTargetRaw()})
 			relevances = append(relevances, l.GetTargetRaw())

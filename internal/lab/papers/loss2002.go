@@ -274,7 +274,7 @@ func (s *session) frontier(k crawlKey) ([]prospect, error) {
 		visited[step.URL] = true
 	}
 	counts := apprentice.NewCounts()
-	for _, l := range c.Settled {
+	for _, l := range c.Settled() {
 		if l.GetTrains() && !l.GetBoundary() && l.GetPages() <= uint64(n) {
 			if err := counts.Add(l.GetFeatures(), l.GetTargetRaw()); err != nil {
 				return nil, err

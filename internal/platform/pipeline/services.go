@@ -50,17 +50,13 @@ func (c *Config) Services() []Service {
 			all = append(all, s)
 		}
 	}
-	for _, address := range []string{c.Stages.Fetch.Resolver, c.Stages.Prioritize.Address} {
-		if address != "" {
-			all = append(all, Service{Address: address})
-		}
+	for _, address := range []string{c.Stages.Fetch.Resolver, c.Stages.Prioritize.Address, c.Local.Metrics} {
+		all = append(all, listeners(address, false, 1)...)
 	}
-	all = append(all, listeners(c.Local.Metrics, false, 1)...)
 	for _, x := range c.Stages.all() {
 		all = append(all, listeners(x.common.Metrics, false, x.common.Replicas)...)
 	}
-	m := c.Stages.Monitor
-	all = append(all, listeners(m.Address, m.TLSCert != "", m.Replicas)...)
+	all = append(all, listeners(c.Stages.Monitor.Address, c.Stages.Monitor.TLSCert != "", c.Stages.Monitor.Replicas)...)
 	slices.SortFunc(all, func(a, b Service) int { return strings.Compare(a.Address, b.Address) })
 	return slices.Compact(all)
 }

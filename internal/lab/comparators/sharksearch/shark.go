@@ -43,7 +43,8 @@ func (s *Shark) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, erro
 		before = sim
 	}
 	next := s.Decay * before
-	g := &schemas.Guidance{States: [][]byte{remember(next)}, Scores: make([]float64, len(v.Page.GetLinks()))}
+	state := binary.LittleEndian.AppendUint64(nil, math.Float64bits(next))
+	g := &schemas.Guidance{States: [][]byte{state}, Scores: make([]float64, len(v.Page.GetLinks()))}
 	for i, l := range v.Page.GetLinks() {
 		clear(words)
 		page.Anchor(l, words)
@@ -64,10 +65,6 @@ func mix(share, a, b float64) float64 { return float64(share*a) + float64((1-sha
 
 // The state of a path is what its next page inherits: a float64 in [0,1], little endian.
 const stateSize = 8
-
-func remember(inherited float64) []byte {
-	return binary.LittleEndian.AppendUint64(make([]byte, 0, stateSize), math.Float64bits(inherited))
-}
 
 func inherited(state []byte) (float64, error) {
 	if state == nil {
