@@ -24,8 +24,7 @@ const (
 	best, bestOfHost = 256, 16
 	// rescored is the number of values that are computed after a verdict, at most, because a source of theirs has changed.
 	rescored = 128
-	// firstFit, fitEvery: pages before the first fit, and between two. One more for each waitingPerPage that wait: as many as mostHeld permits
-	// make about best pages, for which the values published at a fit suffice.
+	// firstFit, fitEvery: pages before the first fit, and between two. One more for each waitingPerPage that wait: some best at most.
 	firstFit, fitEvery, waitingPerPage = 5, 20, 100
 )
 
