@@ -358,7 +358,8 @@ func (c *crawling) finish() (*Crawl, error) {
 	}
 	c.crawl.EndReason, c.crawl.Learnt = reason, c.learner
 	c.crawl.Requests = c.shard.Status(c.now).GetRequests()
-	return &c.crawl, nil
+	done := c.crawl // a pointer into c would keep the frontier
+	return &done, nil
 }
 
 // canonical returns seeds in the frontier's form of URLs.
