@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -70,9 +69,9 @@ func link(server *http.Server, cfg *pipeline.Config) string {
 // serve serves, and derives and sends events, until ctx ends.
 func serve(server *http.Server, n *notify.Notifier) stagemain.Runner {
 	return func(ctx context.Context, _ *stagemain.Stage, env *stagemain.Env) error {
-		address, err := replicaAddress(env.Config.Stages.Monitor.Address, env.Replica)
+		address, err := pipeline.ReplicaAddress(env.Config.Stages.Monitor.Address, env.Replica)
 		if err != nil {
-			return err
+			return fmt.Errorf("stages.monitor.address: %w", err)
 		}
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
@@ -101,17 +100,4 @@ func serve(server *http.Server, n *notify.Notifier) stagemain.Runner {
 		}
 		return err
 	}
-}
-
-// replicaAddress returns the address of a replica: its port is that of the setting, plus its number.
-func replicaAddress(address string, replica int) (string, error) {
-	host, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("stages.monitor.address: %w", err)
-	}
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return "", fmt.Errorf("stages.monitor.address: port %q: %w", text, err)
-	}
-	return net.JoinHostPort(host, strconv.FormatUint(port+uint64(replica), 10)), nil
 }

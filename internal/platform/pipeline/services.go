@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -86,15 +87,31 @@ func serviceOf(raw string) (Service, bool) {
 }
 
 // listeners returns the addresses on which the replicas of a process listen, of which the first is given.
-func listeners(address string, tls bool, replicas int) []Service {
-	host, text, err := net.SplitHostPort(address)
-	first, portErr := strconv.ParseUint(text, 10, 16)
-	if err != nil || portErr != nil || first == 0 {
-		return nil
-	}
-	var all []Service
+func listeners(address string, tls bool, replicas int) (all []Service) {
 	for n := range max(replicas, 1) {
-		all = append(all, Service{net.JoinHostPort(host, strconv.Itoa(int(first)+n)), tls})
+		if at, err := ReplicaAddress(address, n); err == nil && at != "" && !strings.HasSuffix(at, ":0") {
+			all = append(all, Service{at, tls})
+		}
 	}
 	return all
+}
+
+// ReplicaAddress returns the address on which a replica listens: its port is that of the setting, plus its number, or 0 = any free
+// one. Without a setting there is none.
+func ReplicaAddress(setting string, replica int) (string, error) {
+	if setting == "" {
+		return "", nil
+	}
+	host, text, err := net.SplitHostPort(setting)
+	if err != nil {
+		return "", err
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", fmt.Errorf("port %q: %w", text, err)
+	}
+	if port != 0 {
+		port += uint64(replica)
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(port, 10)), nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -139,8 +138,8 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 
 	settings := cfg.Stages.Common(stage).Process
 	var err error
-	if settings.Metrics, err = metricsAddr(settings.Metrics, stage, replica); err != nil {
-		return err
+	if settings.Metrics, err = pipeline.ReplicaAddress(settings.Metrics, replica); err != nil {
+		return fmt.Errorf("stages.%s.metrics: %w", stage, err)
 	}
 	serveMore := func(mux *http.ServeMux, _ prometheus.Gatherer) { env.Handle = mux.Handle }
 	stop, err := process.Start(ctx, settings, env.Metrics, env.Log, handleProbes, serveMore)
@@ -154,23 +153,4 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 	}
 	env.Log.Info("ended")
 	return nil
-}
-
-// metricsAddr returns the address for a replica; empty = none.
-func metricsAddr(addr, stage string, replica int) (string, error) {
-	if addr == "" {
-		return "", nil
-	}
-	host, text, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "", fmt.Errorf("stages.%s.metrics: %w", stage, err)
-	}
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return "", fmt.Errorf("stages.%s.metrics: port %q: %w", stage, text, err)
-	}
-	if port != 0 { // 0 = any free one
-		port += uint64(replica)
-	}
-	return net.JoinHostPort(host, strconv.FormatUint(port, 10)), nil
 }

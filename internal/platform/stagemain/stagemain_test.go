@@ -275,11 +275,11 @@ func TestEachReplicaHasItsPort(t *testing.T) {
 		replica int
 		want    string
 	}{{"", 4, ""}, {"127.0.0.1:9100", 0, "127.0.0.1:9100"}, {"[::1]:9100", 3, "[::1]:9103"}, {":0", 3, ":0"}} {
-		if got, err := metricsAddr(k.metrics, "fetch", k.replica); err != nil || got != k.want {
+		if got, err := pipeline.ReplicaAddress(k.metrics, k.replica); err != nil || got != k.want {
 			t.Errorf("%q, replica %d: %q, %v", k.metrics, k.replica, got, err)
 		}
 	}
-	if _, err := metricsAddr("127.0.0.1:http", "fetch", 0); err == nil {
+	if _, err := pipeline.ReplicaAddress("127.0.0.1:http", 0); err == nil {
 		t.Error("a port that is a name was taken")
 	}
 	if got := new(pipeline.Stages).Common("no-such-stage"); got != (pipeline.Common{}) {

@@ -24,7 +24,7 @@ const (
 	best, bestOfHost = 256, 16
 	// rescored is the number of values that are computed after a verdict, at most, because a source of theirs has changed.
 	rescored = 128
-	// firstFit, fitEvery: pages before the first fit, and between two. One more for each waitingPerPage that wait: some best at most.
+	// firstFit, fitEvery: pages before the first fit, and between two at least; one for each waitingPerPage that wait, some best at most.
 	firstFit, fitEvery, waitingPerPage = 5, 20, 100
 )
 
