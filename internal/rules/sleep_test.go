@@ -8,9 +8,10 @@ import (
 
 // sleeps are the numbers of sleeps, by file, for which no test waits.
 var sleeps = map[string]int{
-	"cmd/forager/e2e/fair_test.go":    1, // a web server takes its time
-	"cmd/forager/e2e/judges_test.go":  1, // a service takes its time
-	"cmd/forager/e2e/metrics_test.go": 1, // -update-metrics waits for metrics of which it does not know the names
+	"cmd/forager/deploy/processes_test.go": 1, // a process waits to be killed
+	"cmd/forager/e2e/fair_test.go":         1, // a web server takes its time
+	"cmd/forager/e2e/judges_test.go":       1, // a service takes its time
+	"cmd/forager/e2e/metrics_test.go":      1, // -update-metrics waits for metrics of which it does not know the names
 }
 
 // TestTestsDoNotSleep: a test waits for a condition, which a loop looks at, or sleeps in the virtual time of testing/synctest.

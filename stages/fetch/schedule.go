@@ -1,9 +1,9 @@
 package main
 
 import (
-	"container/heap"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -195,9 +195,7 @@ func (s *scheduler) add(t *task) {
 		s.hosts[t.host] = h
 	}
 	h.used = now
-	if t.since.After(h.ended) {
-		h.ended = t.since
-	}
+	h.ended = latest(h.ended, t.since)
 	if t.delay > 0 && t.quiet.After(h.wait) {
 		h.wait = t.quiet
 	}
@@ -294,9 +292,7 @@ func (s *scheduler) expire(t *task) {
 	now := time.Now()
 	until := s.earliest(t.lane.host, now)
 	if p := s.wants(t); p != nil {
-		if at := p.turnAt(now); at.After(until) {
-			until = at
-		}
+		until = latest(until, p.turnAt(now))
 	}
 	s.leave(t)
 	s.later(func() { t.job.deferred(until, fmt.Sprintf("its host was not free within %v", s.hold)) })
@@ -332,9 +328,7 @@ func (s *scheduler) refused(name string, retryAfter time.Duration) (until time.T
 	if retryAfter > 0 {
 		wait = min(max(retryAfter, time.Second), mostRetryAfter)
 	}
-	if until = now.Add(wait); until.After(h.wait) {
-		h.wait = until
-	}
+	h.wait = latest(h.wait, now.Add(wait))
 	return h.wait, h.pace.refusals
 }
 
@@ -397,17 +391,14 @@ func (l *lane) front() *task {
 
 // earliest returns when the host may be requested next, as far as time decides it.
 func (s *scheduler) earliest(h *host, now time.Time) time.Time {
-	at := h.wait
+	at := latest(h.wait, now)
 	if pause := h.pause(); pause > 0 && !h.ended.IsZero() {
-		if end := h.ended.Add(pause); end.After(at) {
-			at = end
-		}
-	}
-	if at.Before(now) {
-		return now
+		at = latest(at, h.ended.Add(pause))
 	}
 	return at
 }
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // free reports whether the requests in progress permit another one.
 func (h *host) free() bool {
@@ -618,13 +609,11 @@ func (h *host) until(longest time.Duration) time.Time {
 	}
 	pause = h.pace.of(pause)
 	until := h.wait
-	if end := h.ended.Add(pause); !h.ended.IsZero() && end.After(until) {
-		until = end
+	if !h.ended.IsZero() {
+		until = latest(until, h.ended.Add(pause))
 	}
-	if since := h.used.Add(forgetHost); h.pace.slowed() {
-		if until = until.Add(forgetHost); since.After(until) {
-			until = since
-		}
+	if h.pace.slowed() {
+		until = latest(until, h.used).Add(forgetHost)
 	}
 	return until
 }
@@ -659,42 +648,4 @@ func (s *scheduler) unslotted() int {
 		}
 	}
 	return n
-}
-
-// event is a call at a time, made under the lock.
-type event struct {
-	at time.Time
-	do func()
-}
-
-type events []event
-
-func (e events) Len() int           { return len(e) }
-func (e events) Less(i, j int) bool { return e[i].at.Before(e[j].at) }
-func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	old := *e
-	last := old[len(old)-1]
-	old[len(old)-1] = event{}
-	*e = old[:len(old)-1]
-	return last
-}
-
-func (s *scheduler) at(at time.Time, do func()) { heap.Push(&s.events, event{at, do}) }
-
-// setTimer sets the timer to the next event.
-func (s *scheduler) setTimer() {
-	if len(s.events) > 0 && !s.closed {
-		s.timer.Reset(time.Until(s.events[0].at))
-	}
-}
-
-// wake handles the events that are due.
-func (s *scheduler) wake() {
-	s.mu.Lock()
-	defer s.unlock()
-	for now := time.Now(); len(s.events) > 0 && !s.events[0].at.After(now); {
-		heap.Pop(&s.events).(event).do()
-	}
 }
