@@ -161,7 +161,7 @@ func (p *Processes) command(path string, env []string, program string, args ...s
 }
 
 // Stop sends SIGTERM to the named processes, all at once, and waits for them; those that still run at the
-// deadline are killed. It returns the names of the killed.
+// deadline are killed, which may take a second: until then they have their ports and locks. It returns the names of the killed.
 func (p *Processes) Stop(ctx context.Context, names []string, deadline time.Duration) ([]string, error) {
 	var waiting []Process
 	for _, x := range p.List {
@@ -173,20 +173,22 @@ func (p *Processes) Stop(ctx context.Context, names []string, deadline time.Dura
 		}
 		waiting = append(waiting, x)
 	}
-	end := time.Now().Add(deadline)
-	for len(waiting) > 0 && time.Now().Before(end) {
+	var killed []string
+	for end := time.Now().Add(deadline); len(waiting) > 0 && time.Now().Before(end.Add(time.Second)); {
 		waiting = slices.DeleteFunc(waiting, func(x Process) bool { return !x.Alive() })
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return killed, ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
-	}
-	var killed []string
-	for _, x := range waiting {
-		killed = append(killed, x.Name)
-		if err := syscall.Kill(x.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return killed, fmt.Errorf("kill %s (process %d): %w", x.Name, x.PID, err)
+		if killed != nil || time.Now().Before(end) {
+			continue
+		}
+		for _, x := range waiting {
+			killed = append(killed, x.Name)
+			if err := syscall.Kill(x.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+				return killed, fmt.Errorf("kill %s (process %d): %w", x.Name, x.PID, err)
+			}
 		}
 	}
 	p.List = slices.DeleteFunc(p.List, func(x Process) bool { return slices.Contains(names, x.Name) })

@@ -1,11 +1,15 @@
 package deploy
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,6 +45,18 @@ func init() {
 		os.Exit(0)
 	}()
 	syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0) // of a thread; init runs on the first
+}
+
+// Or one that ignores SIGTERM and has so much memory that its end takes a while.
+func init() {
+	if os.Getenv("LARGE_AND_DEAF") == "" {
+		return
+	}
+	signal.Ignore(syscall.SIGTERM)
+	memory := bytes.Repeat([]byte{1}, 256<<20)
+	fmt.Println("up")
+	time.Sleep(10 * time.Minute)
+	runtime.KeepAlive(memory)
 }
 
 // A process whose first thread has ended has its files and ports until all others have.
@@ -116,9 +132,9 @@ func TestStopEndsWhatWasStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	logs := filepath.Join(data, "logs")
-	// The second ignores SIGTERM: it must be killed.
-	for name, script := range map[string]string{"docile": "echo up; exec sleep 600", "deaf": "trap '' TERM; echo up; while :; do sleep 0.05; done"} {
-		if err := p.Start(name, logs, []string{"GREETING=hello"}, "sh", "-c", script); err != nil {
+	// The second must be killed, and has not ended at once.
+	for name, command := range map[string][]string{"docile": {"sh", "-c", "echo up; exec sleep 600"}, "deaf": {os.Args[0]}} {
+		if err := p.Start(name, logs, []string{"LARGE_AND_DEAF=1"}, command[0], command[1:]...); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, name, func() bool {
@@ -129,9 +145,15 @@ func TestStopEndsWhatWasStarted(t *testing.T) {
 	if p, err = OpenProcesses(data); err != nil || len(p.List) != 2 {
 		t.Fatalf("the list holds %v (%v)", p.List, err)
 	}
+	started := slices.Clone(p.List)
 	killed, err := p.Stop(t.Context(), []string{"docile", "deaf"}, 2*time.Second)
 	if err != nil || len(killed) != 1 || killed[0] != "deaf" {
 		t.Errorf("killed %v, error %v", killed, err)
+	}
+	for _, x := range started {
+		if x.Alive() {
+			t.Errorf("%s runs on", x.Name)
+		}
 	}
 }
 
