@@ -14,7 +14,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"forager/internal/testkit/filled"
 )
 
 var update = flag.Bool("update", false, "write stored bytes of records that have none yet")
@@ -22,65 +23,6 @@ var update = flag.Bool("update", false, "write stored bytes of records that have
 var topics = []string{
 	TopicCrawlControl, TopicCrawlStatus, TopicFetchRequested, TopicFetchTurn, TopicPageFetched, TopicPageParsed,
 	TopicPageJudged, TopicPageRejudged, TopicLinkFound, TopicLeapSettled, TopicModelPublished, TopicHubRanked, TopicDeadLetter,
-}
-
-// fill sets every field of m to a value that depends on the field's number only, so that a
-// field that moved or changed its type shows.
-func fill(m protoreflect.Message, depth int) {
-	fields := m.Descriptor().Fields()
-	for i := range fields.Len() {
-		f := fields.Get(i)
-		switch {
-		case f.IsMap():
-			mp := m.Mutable(f).Map()
-			v := mp.NewValue()
-			if f.MapValue().Kind() == protoreflect.MessageKind {
-				fill(v.Message(), depth+1)
-			} else {
-				v = scalar(f.MapValue())
-			}
-			mp.Set(scalar(f.MapKey()).MapKey(), v)
-		case f.IsList():
-			list := m.Mutable(f).List()
-			for range 2 {
-				if f.Kind() == protoreflect.MessageKind {
-					fill(list.AppendMutable().Message(), depth+1)
-				} else {
-					list.Append(scalar(f))
-				}
-			}
-		case f.Kind() == protoreflect.MessageKind:
-			fill(m.Mutable(f).Message(), depth+1)
-		default:
-			m.Set(f, scalar(f))
-		}
-	}
-}
-
-func scalar(f protoreflect.FieldDescriptor) protoreflect.Value {
-	n := int(f.Number())
-	switch f.Kind() {
-	case protoreflect.StringKind:
-		return protoreflect.ValueOfString(string(f.Name()) + " ü")
-	case protoreflect.BytesKind:
-		return protoreflect.ValueOfBytes([]byte{0, byte(n), 0xff})
-	case protoreflect.BoolKind:
-		return protoreflect.ValueOfBool(true)
-	case protoreflect.DoubleKind:
-		return protoreflect.ValueOfFloat64(float64(n) / 64)
-	case protoreflect.EnumKind:
-		values := f.Enum().Values()
-		return protoreflect.ValueOfEnum(values.Get(values.Len() - 1).Number())
-	case protoreflect.Uint32Kind:
-		return protoreflect.ValueOfUint32(uint32(1000 + n))
-	case protoreflect.Sint32Kind:
-		return protoreflect.ValueOfInt32(int32(-n))
-	case protoreflect.Int64Kind:
-		return protoreflect.ValueOfInt64(int64(-1000 - n))
-	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		return protoreflect.ValueOfUint64(1<<40 + uint64(n))
-	}
-	panic("no value for a field of kind " + f.Kind().String())
 }
 
 // TestStoredBytes decodes bytes that were written once, with the first release of each version, and
@@ -96,7 +38,7 @@ func TestStoredBytes(t *testing.T) {
 			bin, text := filepath.Join(dir, topic+".bin"), filepath.Join(dir, topic+".json")
 			if _, err := os.Stat(bin); os.IsNotExist(err) && *update {
 				m := Record(topic)
-				fill(m.ProtoReflect(), 0)
+				filled.Message(m.ProtoReflect())
 				b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 				if err != nil {
 					t.Fatal(err)

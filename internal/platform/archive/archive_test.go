@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"forager/internal/testkit/filled"
 	"forager/schemas"
 )
 
@@ -142,6 +143,37 @@ func TestColumnsEqualRecord(t *testing.T) {
 				t.Errorf("row %d, feature %d: %+v of %v", i, j, row.Features[j], f)
 			}
 		}
+	}
+}
+
+// TestRowsAreThoseOfTheWholeRecord: what is decoded of a record is enough for its columns, and is less than the record.
+func TestRowsAreThoseOfTheWholeRecord(t *testing.T) {
+	found, judged, parsed := new(schemas.LinkFound), new(schemas.PageJudged), new(schemas.PageParsed)
+	encoded := func(m proto.Message) []byte {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for _, m := range []proto.Message{found, judged, parsed} {
+		filled.Message(m.ProtoReflect())
+	}
+	found.Url, parsed.Page.Url = "http://found.example/", "http://parsed.example/" // they have hosts
+	judged.Parsed = encoded(parsed)
+	p := place{Record: encoded(found)}
+	if got, want := foundRowOf(p), newFoundRow(found, p); !reflect.DeepEqual(got, want) {
+		t.Errorf("row %+v, want %+v", got, want)
+	}
+	if n := len(needs().found.Of(p.Record)); n >= len(p.Record) {
+		t.Errorf("of %d bytes of link.found %d are decoded", len(p.Record), n)
+	}
+	p.Record = encoded(judged)
+	if got, want := judgedRowOf(p), newJudgedRow(judged, parsed, p); !reflect.DeepEqual(got, want) {
+		t.Errorf("row %+v, want %+v", got, want)
+	}
+	if n := len(needs().judged.Of(p.Record)); n >= len(p.Record) {
+		t.Errorf("of %d bytes of page.judged %d are decoded", len(p.Record), n)
 	}
 }
 

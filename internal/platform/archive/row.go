@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"forager/internal/web/weburl"
 	"forager/schemas"
+	"forager/schemas/column"
 )
 
 // place has the columns of every file, and all that a reader needs.
@@ -58,16 +60,24 @@ func (p *place) record() Record {
 	return r
 }
 
+// needs has what is decoded of page.judged and link.found. The rest, the words of pages, is most of a record.
+var needs = sync.OnceValue(func() (n struct{ judged, found column.Need }) {
+	tables, err := column.Archives(schemas.Files())
+	if err != nil {
+		panic("archive: " + err.Error())
+	}
+	n.judged, n.found = column.Needs(tables, "PageJudged"), column.Needs(tables, "LinkFound")
+	return n
+})
+
 func judgedRowOf(in place) judgedRow {
 	m, parsed := new(schemas.PageJudged), new(schemas.PageParsed)
-	err := proto.Unmarshal(in.Record, m)
-	if err == nil {
-		if err = proto.Unmarshal(m.Parsed, parsed); err != nil {
-			err = fmt.Errorf("the page in it: %w", err)
-		}
-	}
-	if err != nil {
+	if err := proto.Unmarshal(needs().judged.Of(in.Record), m); err != nil {
 		in.Problem = schemas.DetailOf(err)
+		return judgedRow{place: in}
+	}
+	if err := proto.Unmarshal(m.Parsed, parsed); err != nil {
+		in.Problem = schemas.DetailOf(fmt.Errorf("the page in it: %w", err))
 		return judgedRow{place: in}
 	}
 	return newJudgedRow(m, parsed, in)
@@ -75,7 +85,7 @@ func judgedRowOf(in place) judgedRow {
 
 func foundRowOf(in place) foundRow {
 	m := new(schemas.LinkFound)
-	if err := proto.Unmarshal(in.Record, m); err != nil {
+	if err := proto.Unmarshal(needs().found.Of(in.Record), m); err != nil {
 		in.Problem = schemas.DetailOf(err)
 		return foundRow{place: in}
 	}
