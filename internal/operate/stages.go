@@ -25,7 +25,7 @@ var StageInputs = map[string][]string{
 	"prioritize": {schemas.TopicLinkFound}, "apprentice-train": {schemas.TopicLeapSettled},
 	"distill": {schemas.TopicLinkFound},
 	"load-clickhouse": {
-		schemas.TopicPageFetched, schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled,
+		schemas.TopicFetchRequested, schemas.TopicPageFetched, schemas.TopicPageJudged, schemas.TopicLinkFound, schemas.TopicLeapSettled,
 		schemas.TopicHubRanked, schemas.TopicPageRejudged,
 	},
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"forager/infra/local/clickhouse"
+	"forager/internal/operate"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/pipeline"
 	"forager/internal/platform/stagemain"
@@ -132,5 +134,15 @@ func TestStage(t *testing.T) {
 	}
 	if lag, err := client.Lag(t.Context(), stage.Name, inputs...); err != nil || lag != 0 {
 		t.Errorf("%d records are left (%v)", lag, err)
+	}
+}
+
+// TestCommandsWaitForEveryInput: a command that reads rows of pages waits until the records that they are made of are loaded.
+func TestCommandsWaitForEveryInput(t *testing.T) {
+	unneeded := []string{schemas.TopicCrawlControl, schemas.TopicCrawlStatus, schemas.TopicModelPublished, schemas.TopicDeadLetter}
+	for _, topic := range inputs {
+		if slices.Contains(operate.StageInputs[stage.Name], topic) == slices.Contains(unneeded, topic) {
+			t.Errorf("%s is among the topics that commands wait for: %t", topic, slices.Contains(unneeded, topic))
+		}
 	}
 }
