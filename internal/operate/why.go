@@ -320,16 +320,16 @@ func (x Explainer) endpoints(ctx context.Context) (all []endpoint, err error) {
 		}
 		return all, nil
 	}
-	host, port, err := net.SplitHostPort(conf.Metrics)
-	n, _ := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 {
-		return nil, fmt.Errorf("stages.prioritize.metrics is %q: the address at which prioritize answers is not known; give it (--at)", conf.Metrics)
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
 	for i := range max(1, conf.Replicas) {
-		all = append(all, endpoint{address: net.JoinHostPort(host, strconv.FormatUint(n+uint64(i), 10))})
+		address, err := pipeline.ReplicaAddress(conf.Metrics, i)
+		host, port, _ := net.SplitHostPort(address)
+		if err != nil || port == "0" {
+			return nil, fmt.Errorf("stages.prioritize.metrics is %q: the address at which prioritize answers is not known; give it (--at)", conf.Metrics)
+		}
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			host = "127.0.0.1"
+		}
+		all = append(all, endpoint{address: net.JoinHostPort(host, port)})
 	}
 	return all, nil
 }

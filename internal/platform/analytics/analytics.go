@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,6 +30,7 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clickhouse.url: %w", err)
 	}
+	server, _ := pipeline.ServiceOf(cfg.URL)
 	late := pipeline.Later(cfg.Login)
 	login, err := late.Get()
 	if err != nil {
@@ -38,7 +38,7 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 	}
 	options := clickhouse.Options{
 		Protocol:    clickhouse.HTTP,
-		Addr:        []string{hostPort(u)},
+		Addr:        []string{server.Address},
 		HttpUrlPath: strings.TrimSuffix(u.Path, "/"),
 		Auth:        clickhouse.Auth{Username: login.User, Password: login.Password},
 		Compression: &clickhouse.Compression{Method: clickhouse.CompressionLZ4},
@@ -50,7 +50,7 @@ func Open(cfg pipeline.ClickHouse) (*DB, error) {
 	if login.Password == "" {
 		options.TransportFunc = func(t *http.Transport) (http.RoundTripper, error) { return lateLogin{t, late}, nil }
 	}
-	if u.Scheme == "https" {
+	if server.TLS {
 		options.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	d := &DB{url: cfg.URL, database: cfg.Database}
@@ -80,16 +80,6 @@ func (l lateLogin) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.SetBasicAuth(login.User, login.Password)
 	}
 	return l.next.RoundTrip(r)
-}
-
-func hostPort(u *url.URL) string {
-	if u.Port() != "" {
-		return u.Host
-	}
-	if u.Scheme == "https" {
-		return net.JoinHostPort(u.Hostname(), "443")
-	}
-	return net.JoinHostPort(u.Hostname(), "80")
 }
 
 // Close closes the connections.

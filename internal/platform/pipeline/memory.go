@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"net"
 
 	"forager/internal/platform/strictyaml"
 )
@@ -70,7 +71,7 @@ func (c *Config) processes() []process {
 // embeds reports whether an address is that of a part that may be embedded.
 func (c *Config) embeds() bool {
 	for _, b := range c.Kafka.Brokers {
-		if s := (Service{Address: b}); Loopback(s.host()) {
+		if host, _, _ := net.SplitHostPort(b); Loopback(host) {
 			return true
 		}
 	}

@@ -76,7 +76,7 @@ func (c *Config) findSecrets() {
 		return embedded{filepath.Join(c.SecretsDir(), part+".json"), ports}
 	}
 	address := func(raw string) []string {
-		s, _ := serviceOf(raw)
+		s, _ := ServiceOf(raw)
 		return []string{s.Address}
 	}
 	if c.Kafka.SASL.Mechanism == "" && !c.Kafka.TLS.Enabled {

@@ -47,7 +47,7 @@ func (c *Config) Services() []Service {
 		all = append(all, Service{b, c.Kafka.TLS.Enabled})
 	}
 	for _, raw := range []string{c.S3.Endpoint, c.ClickHouse.URL, c.Stages.Fetch.Proxy} {
-		if s, ok := serviceOf(raw); ok {
+		if s, ok := ServiceOf(raw); ok {
 			all = append(all, s)
 		}
 	}
@@ -64,16 +64,13 @@ func (c *Config) Services() []Service {
 
 // serviceHost returns the host of a URL; empty if it has none.
 func serviceHost(raw string) string {
-	s, _ := serviceOf(raw)
-	return s.host()
-}
-
-func (s Service) host() string {
+	s, _ := ServiceOf(raw)
 	host, _, _ := net.SplitHostPort(s.Address)
 	return host
 }
 
-func serviceOf(raw string) (Service, bool) {
+// ServiceOf returns the service that a URL points to; false if it has no host. The default port is that of its scheme.
+func ServiceOf(raw string) (Service, bool) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
 		return Service{}, false
