@@ -26,3 +26,19 @@ def test_the_ranker_of_the_docs_is_compared(folder, tmp_path):
     assert 0 < ranker["measures"]["recall"]["mean"] < 1
     (comparison,) = study["comparisons"]
     assert (comparison["ranker"], comparison["to"], comparison["sites"], comparison["p"]) == ("words", "soft-focus", 4, None)
+
+
+def test_webs_are_joined(folder, tmp_path):
+    webs, out = folder("FORAGER_WEBS"), tmp_path / "union"
+    subprocess.run([sys.executable, ROOT / "docs/bench/union.py", webs, out, "tasks.json.gz"], check=True)
+    bench = [ROOT / "build/bin/forager-lab", "experiment", "bench", out / "tasks.json.gz", "--task", "webplatform:svg", "--draws", "1"]
+    rankers = ["--rankers", "random,oracle,soft-focus,link-value", "--no-cache", "-o", tmp_path / "results"]
+    done = subprocess.run([*map(str, bench + rankers)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {web: len((webs / f"{web}.labels.tsv").read_text().splitlines()) for web in ("webkb", "webplatform")}
+    joined = len((out / "union.labels.tsv").read_text().splitlines())
+    assert joined == sum(pages.values())
+    (group,) = json.loads((tmp_path / "results" / "study.json").read_text())["groups"]
+    recall = {r["ranker"]: r["measures"]["recall"]["mean"] for r in group["rankers"]}
+    # A task fails if it does not have the targets that its file names: those of the other web have other labels.
+    assert recall["random"] < recall["link-value"] <= 1, recall

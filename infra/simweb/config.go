@@ -32,7 +32,7 @@ type Config struct {
 	Seed, Language uint64
 	// Pages of the web, 1,000 to 10¹².
 	Pages uint64
-	// Branches of the topic tree and leaves of each, 2 to 200 topics in all.
+	// Branches of the topic tree and leaves of each, 2 to 2,000 topics in all.
 	Branches, Leaves int
 	// Locality is the probability that a link of a page's own (not of its navigation) is drawn for the page's topic.
 	Locality float64
@@ -108,8 +108,8 @@ func (c *Config) check() error {
 	switch {
 	case c.Pages < 1000 || c.Pages > 1e12:
 		return fmt.Errorf("simweb: %d pages, want 1,000 to 10¹²", c.Pages)
-	case c.Branches < 1 || c.Leaves < 1 || topics < 2 || topics > 200:
-		return fmt.Errorf("simweb: %d branches of %d leaves, want 2 to 200 topics", c.Branches, c.Leaves)
+	case c.Branches < 1 || c.Leaves < 1 || topics < 2 || topics > 2000:
+		return fmt.Errorf("simweb: %d branches of %d leaves, want 2 to 2,000 topics", c.Branches, c.Leaves)
 	case c.Cues < CuesPeaked || c.Cues > CuesNone:
 		return fmt.Errorf("simweb: cues %d are none", c.Cues)
 	}

@@ -24,14 +24,16 @@ import (
 
 // SimwebCommand is the command "forager-lab experiment-simweb".
 type SimwebCommand struct {
-	Seeds   []uint64 `help:"A web for each seed, from 401 on: simweb was made with those below." default:"401,402,403,404,405,406"`
-	Teacher uint64   `help:"Seed of the web on which the taught apprentice learns." default:"451"`
-	Critic  uint64   `help:"Seed of the web on which the critic learns." default:"452"`
-	Cues    []string `help:"Where around links the words about their targets stand." enum:"peaked,uniform,absent" default:"peaked,uniform,absent"`
-	Pages   uint64   `help:"Pages of each web." default:"100000"`
-	Budget  uint64   `help:"Pages of each crawl." default:"3000"`
-	Topic   string   `help:"Focus topic; by default the sixth."`
-	Overlap bool     `help:"Let requests overlap, as in a pipeline, in a time that is computed."`
+	Seeds    []uint64 `help:"A web for each seed, from 401 on: simweb was made with those below." default:"401,402,403,404,405,406"`
+	Teacher  uint64   `help:"Seed of the web on which the taught apprentice learns." default:"451"`
+	Critic   uint64   `help:"Seed of the web on which the critic learns." default:"452"`
+	Cues     []string `help:"Where around links the words about their targets stand." enum:"peaked,uniform,absent" default:"peaked,uniform,absent"`
+	Pages    uint64   `help:"Pages of each web." default:"100000"`
+	Branches int      `help:"Branches of the topic tree; 0 = 6."`
+	Leaves   int      `help:"Topics of each branch; 0 = 4. With more topics fewer pages are about the focus."`
+	Budget   uint64   `help:"Pages of each crawl." default:"3000"`
+	Topic    string   `help:"Focus topic; by default the sixth."`
+	Overlap  bool     `help:"Let requests overlap, as in a pipeline, in a time that is computed."`
 
 	HostWindow uint32        `help:"With --overlap: requests at most to one host; 0 = as in any crawl."`
 	Pause      time.Duration `help:"With --overlap: pause that every host is left alone."`
@@ -195,6 +197,7 @@ func (c *SimwebCommand) train(ctx context.Context, topic, cues string, model *cr
 func (c *SimwebCommand) web(seed uint64, cues string) (*simweb.Web, error) {
 	config := simweb.Default(seed)
 	config.Pages, config.Cues = c.Pages, simweb.CuesByName[cues]
+	config.Branches, config.Leaves = cmp.Or(c.Branches, config.Branches), cmp.Or(c.Leaves, config.Leaves)
 	w, err := simweb.New(config)
 	if err != nil {
 		return nil, cli.AsUsage(err)
