@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -176,14 +177,18 @@ func (b *Bench) Jobs() ([]Job, error) {
 	return jobs, nil
 }
 
-// Refused returns which variants are not run on which tasks, and why, one sentence each.
+// Refused returns which variants are not run on which tasks, and why, one sentence for each variant and reason.
 func (b *Bench) Refused() []string {
 	var all []string
 	for i := range b.Variants {
+		tasks := make(map[string][]string)
 		for _, t := range b.Tasks {
 			if err := b.Environments[t].Refuses(b.Variants[i].Ranker, b.Variants[i].Learning); err != nil {
-				all = append(all, fmt.Sprintf("%s was not tried on %s: %v", b.Variants[i].Name, t.Name, err))
+				tasks[err.Error()] = append(tasks[err.Error()], t.Name)
 			}
+		}
+		for _, reason := range slices.Sorted(maps.Keys(tasks)) {
+			all = append(all, fmt.Sprintf("%s was not tried on %s: %s", b.Variants[i].Name, strings.Join(tasks[reason], ", "), reason))
 		}
 	}
 	return all
@@ -261,9 +266,6 @@ func Whole(jobs []Job, results []Result) (_ []Job, _ []Result, failed []string) 
 			broken[jobs[i].Task] = true
 			failed = append(failed, fmt.Sprintf("%s; the task is left out", results[i].Failed))
 		}
-	}
-	if failed == nil {
-		return jobs, results, nil
 	}
 	var wholeJobs []Job
 	var whole []Result
@@ -371,14 +373,8 @@ func (j *Job) run(ctx context.Context, g *Environment) (*Run, error) {
 
 // KnowRanker returns an error if a name is neither one of Rankers nor a mixture of them.
 func KnowRanker(name string) error {
-	if slices.Contains(Rankers, name) {
-		return nil
-	}
-	if strings.Contains(name, "+") {
-		_, err := rankingOf(name)
-		return err
-	}
-	return fmt.Errorf("no ranker %q; known: %s", name, strings.Join(Rankers, ", "))
+	_, err := rankingOf(name)
+	return err
 }
 
 // Try runs one crawl of the task: the seeds of a draw with a named ranker. seed is that of random orders.
@@ -393,9 +389,6 @@ func (g *Environment) Try(ctx context.Context, ranker string, draw int, seed uin
 // Run returns the crawl of Try without running it, its guides trained.
 func (g *Environment) Run(ctx context.Context, ranker string, draw int, seed uint64, learning *schemas.Learning) (*Run, error) {
 	if err := g.Refuses(ranker, learning); err != nil {
-		return nil, err
-	}
-	if err := KnowRanker(ranker); err != nil {
 		return nil, err
 	}
 	ranking, err := rankingOf(ranker)

@@ -38,7 +38,7 @@ func (g *Environment) Measure(c *Crawl) Measures {
 	m := Measures{
 		Pages: len(c.Steps), Requests: c.Requests, EndReason: c.EndReason,
 		Loss:   [2]float64{curve.Loss(budget / 4), curve.Loss(budget)},
-		Recall: curve.Recall(budget), AUC: curve.AUC(), RequestAUC: g.requestAUC(c), TargetHosts: targetHosts(c), Bytes: bytesOf(c),
+		Recall: curve.Recall(budget), AUC: curve.AUC(), RequestAUC: g.requestAUC(c), TargetHosts: targetHosts(c), Bytes: c.after(len(c.Steps)).Bytes,
 	}
 	for i, n := range []int{budget / 4, budget / 2, budget} {
 		m.HarvestLabel[i], m.HarvestCritic[i] = curve.LabelRate(n), curve.Rate(n)
@@ -84,11 +84,8 @@ func (g *Environment) shape(c *Crawl) Shape {
 		n := curve.Budget() * k / coursePoints
 		course.Found = append(course.Found, curve.Found(n))
 		course.LossRate = append(course.LossRate, curve.LossRate(n))
-		var requests, bytes uint64
-		if have := min(n, len(c.Steps)); have > 0 {
-			requests, bytes = c.Steps[have-1].Requests, c.Steps[have-1].Bytes
-		}
-		course.Requests, course.Bytes = append(course.Requests, requests), append(course.Bytes, bytes)
+		last := c.after(n)
+		course.Requests, course.Bytes = append(course.Requests, last.Requests), append(course.Bytes, last.Bytes)
 	}
 	for _, s := range c.Steps {
 		i, _ := slices.BinarySearch(g.urls, s.URL)
@@ -108,12 +105,12 @@ func targetHosts(c *Crawl) int {
 	return len(hosts)
 }
 
-// bytesOf returns the size of a crawl's pages.
-func bytesOf(c *Crawl) uint64 {
-	if len(c.Steps) == 0 {
-		return 0
+// after returns the last of the first n steps; the zero Step if there is none.
+func (c *Crawl) after(n int) (s Step) {
+	if n = min(n, len(c.Steps)); n > 0 {
+		s = c.Steps[n-1]
 	}
-	return c.Steps[len(c.Steps)-1].Bytes
+	return s
 }
 
 // Curve returns the measures of a crawl after each page.

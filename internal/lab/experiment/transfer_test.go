@@ -66,15 +66,17 @@ func TestTransferIsRefusedWithoutOtherSites(t *testing.T) {
 	if _, err := g.Try(t.Context(), "apprentice-transferred", 0, 0, nil); err == nil || !strings.Contains(err.Error(), "no other site") {
 		t.Errorf("%v", err)
 	}
+	other := *g.task
+	other.Name = "tiny:other"
 	b := &Bench{
-		Tasks: []*taskfile.Task{g.task}, Draws: []int{0}, Environments: map[*taskfile.Task]*Environment{g.task: g},
+		Tasks: []*taskfile.Task{g.task, &other}, Draws: []int{0}, Environments: map[*taskfile.Task]*Environment{g.task: g, &other: g},
 		Variants: []Variant{{Name: "apprentice-transferred", Ranker: "apprentice-transferred"}, {Name: Baseline, Ranker: Baseline}},
 	}
 	jobs, err := b.Jobs()
-	if err != nil || len(jobs) != 1 || jobs[0].Variant.Name != Baseline {
+	if err != nil || len(jobs) != 2 || jobs[0].Variant.Name != Baseline || jobs[1].Variant.Name != Baseline {
 		t.Errorf("jobs %v, %v", jobs, err)
 	}
-	if said := b.Refused(); len(said) != 1 || !strings.Contains(said[0], "apprentice-transferred was not tried on tiny:good") {
+	if said := b.Refused(); len(said) != 1 || !strings.HasPrefix(said[0], "apprentice-transferred was not tried on tiny:good, tiny:other: ") {
 		t.Errorf("%q", said)
 	}
 }

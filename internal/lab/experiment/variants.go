@@ -135,6 +135,9 @@ func furtherBy(name string) *variant {
 // rankingOf returns what a ranker sets in a control record. Any arm of a mixture may be a further ranker, except those that
 // change a whole crawl.
 func rankingOf(name string) (*crawlfile.Ranking, error) {
+	if !slices.Contains(Rankers, name) && !strings.Contains(name, "+") {
+		return nil, fmt.Errorf("no ranker %q; known: %s", name, strings.Join(Rankers, ", "))
+	}
 	if f := furtherBy(name); f != nil {
 		ranking, err := crawlfile.Rank(cmp.Or(f.built, Baseline))
 		if err == nil {
