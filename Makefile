@@ -38,6 +38,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 export CGO_ENABLED ?= 0
 export GOFLAGS += -buildvcs=false -vet=off # go vet is part of make check
+# Tests and demos have pipeline files of their own, and leave the deployment of the caller alone.
+unexport FORAGER_CONFIG
 
 # What property tests draw follows from this seed: the same in every run unless another is named; 0 is one by chance. The go
 # command does not see that a test read it, so that results in its cache are those of the seed here.

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -338,24 +339,36 @@ func (k *kills) measure() {
 // cachesFill is the length of a run in whose second third caches are full, and merges of ClickHouse have been at work.
 const cachesFill = 10 * time.Minute
 
-// flat compares the peaks of the last third with those of the second, in runs in which caches are full by then.
+// flat compares the last third with the second, in runs in which caches are full by then: peaks of the memory, medians of files and goroutines.
+// Their peaks lie in outages, when each record in flight waits in a goroutine of its own.
 func (k *kills) flat() {
 	k.t.Helper()
 	third := time.Since(k.began) / 3
 	for _, name := range slices.Sorted(maps.Keys(k.loads)) {
-		var second, last load
+		var thirds [3][]load
 		for _, x := range k.loads[name] {
-			peak := &second
-			if x.at < third {
-				continue
-			} else if x.at > 2*third {
-				peak = &last
-			}
-			peak.memory, peak.files, peak.goroutines = max(peak.memory, x.memory), max(peak.files, x.files), max(peak.goroutines, x.goroutines)
+			i := min(2, int(x.at/third))
+			thirds[i] = append(thirds[i], x)
 		}
+		second, last := summary(thirds[1]), summary(thirds[2])
 		k.t.Logf("%-20s %4d MiB, %3d files, %4d goroutines, then %4d, %3d, %4d", name, second.memory, second.files, second.goroutines, last.memory, last.files, last.goroutines)
 		if k.length >= cachesFill && (last.memory > second.memory*5/4+32 || last.files > second.files*3/2+32 || last.goroutines > second.goroutines*3/2+32) {
 			k.t.Errorf("%s grows", name)
 		}
+	}
+}
+
+// summary returns the peak of the memory and the medians of the rest; 0 without loads.
+func summary(all []load) load {
+	at := func(share float64, of func(load) int) int {
+		if len(all) == 0 {
+			return 0
+		}
+		slices.SortFunc(all, func(a, b load) int { return cmp.Compare(of(a), of(b)) })
+		return of(all[int(share*float64(len(all)-1))])
+	}
+	return load{
+		memory: at(1, func(x load) int { return x.memory }), files: at(.5, func(x load) int { return x.files }),
+		goroutines: at(.5, func(x load) int { return x.goroutines }),
 	}
 }

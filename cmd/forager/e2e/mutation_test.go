@@ -176,7 +176,7 @@ func auditMutations(t *testing.T, e *audittest.Evidence) {
 		"row doubled": {func(_ *testing.T, e *audittest.Evidence) {
 			e.Tables["links"] = append(e.Tables["links"], e.Tables["links"][0])
 		}, "links has the row"},
-		"row altered": {func(_ *testing.T, e *audittest.Evidence) { e.Tables["judgements"][0][2] = "0" }, "judgements row"},
+		"row altered": {func(_ *testing.T, e *audittest.Evidence) { e.Tables["judgements"][0][2] += "1" }, "judgements row"},
 		"row invented": {func(_ *testing.T, e *audittest.Evidence) {
 			e.Tables["fetches"] = append(e.Tables["fetches"], append([]string{strings.Repeat("0", 32)}, e.Tables["fetches"][0][1:]...))
 		}, "for which there is no record"},

@@ -84,6 +84,9 @@ func (l *accessLog) serve(web http.Handler) {
 	l.handler = web
 }
 
+// A rig has a pipeline file of its own; commands that tests run must not find the one of the caller's deployment.
+func init() { os.Unsetenv("FORAGER_CONFIG") }
+
 // newRig writes the pipeline file and starts the web only. change edits the text of the pipeline file.
 func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 	t.Helper()
