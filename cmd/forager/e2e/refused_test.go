@@ -99,14 +99,9 @@ func (h *history) refusals(sc *scope.Scope) map[string]operate.Refusal {
 	return found
 }
 
-// exportedRefusals exports the refused links of a crawl, and compares them with its history.
-func (r *rig) exportedRefusals(t *testing.T, h *history) {
-	crawl := h.ctl.GetCrawl()
-	sc, err := scope.New(h.ctl.GetScope(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, kinds := h.refusals(sc), make(map[string]int)
+// exportedRefusals exports the refused links of a crawl, and compares them with those of its history.
+func (r *rig) exportedRefusals(t *testing.T, crawl string, want map[string]operate.Refusal) {
+	kinds := make(map[string]int)
 	var urls []string
 	for line := range strings.Lines(r.mustRun("export", crawl, "--outcome", "refused-link", "--format", "jsonl")) {
 		var x operate.Refusal
