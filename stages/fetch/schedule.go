@@ -196,8 +196,8 @@ func (s *scheduler) add(t *task) {
 	}
 	h.used = now
 	h.ended = latest(h.ended, t.since)
-	if t.delay > 0 && t.quiet.After(h.wait) {
-		h.wait = t.quiet
+	if t.delay > 0 {
+		h.wait = latest(h.wait, t.quiet)
 	}
 	c := s.crawls[t.crawl]
 	if c == nil {

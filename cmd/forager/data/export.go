@@ -65,14 +65,14 @@ func (c *ExportCommand) format() (f export.Format, gz bool, err error) {
 		}
 	}
 	switch {
+	case !slices.Contains(OutcomeNames(), c.Outcome):
+		return "", false, cli.Usagef("--outcome %q is none of %s", c.Outcome, strings.Join(OutcomeNames(), ", "))
 	case f == "":
 		return "", false, cli.Usagef("give --format warc, jsonl or urls (not needed for a file called x.warc, x.jsonl or x.urls, or these with .gz)")
 	case f != export.WARC && f != export.JSONL && f != export.URLs:
 		return "", false, cli.Usagef("--format %q is none of warc, jsonl, urls", c.Format)
 	case f == export.WARC && c.Outcome != "delivered":
 		return "", false, cli.Usagef("only delivered pages have bytes: --outcome %s goes with jsonl and urls", c.Outcome)
-	case !slices.Contains(OutcomeNames(), c.Outcome):
-		return "", false, cli.Usagef("--outcome %q is none of %s", c.Outcome, strings.Join(OutcomeNames(), ", "))
 	case !(c.Above >= 0 && c.Above <= 1):
 		return "", false, cli.Usagef("--above %g: a relevance lies between 0 and 1", c.Above)
 	case c.refused() && (c.Above > 0 || c.Topic != ""):
