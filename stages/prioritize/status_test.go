@@ -86,3 +86,34 @@ func TestRejectedPages(t *testing.T) {
 		t.Errorf("%d classes are kept", len(m.rejected))
 	}
 }
+
+// The last status of a crawl at rest is that of its end state, whenever the report before was.
+func TestLastStatusIsOfTheState(t *testing.T) {
+	for _, took := range []time.Duration{time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond, 700 * time.Millisecond, time.Second} {
+		d := newDesk(t)
+		ctl := crawlOf("c")
+		ctl.Window = 1
+		d.control(ctl)
+		var urls []string
+		for i := range 30 * d.conf.rescoreBatch {
+			urls = append(urls, fmt.Sprint(page, i))
+		}
+		d.step(d.record(seedsOf("c", page+"1")))
+		d.step(d.record(delivered(d.requests[0], urls...)))
+		d.step(d.record(delivered(d.requests[0])))
+		ctl.State = schemas.CrawlState_CRAWL_STATE_PAUSED
+		ctl.Revision++
+		ctl.Excludes = &schemas.Excludes{Urls: []string{"7$"}}
+		d.control(ctl)
+		for d.step(); !d.wake.IsZero(); d.step() {
+			d.now = d.now.Add(took)
+			if d.wake.After(d.now) {
+				d.now = d.wake
+			}
+		}
+		is, said := d.p.crawls["c"].shard.Status(d.now), d.status("c")
+		if said.GetActivity() != is.GetActivity() || said.GetQueued() != is.GetQueued() || said.GetRefused()["excluded"] == 0 {
+			t.Errorf("steps of %s: the last status is %v, the state %v", took, said, is)
+		}
+	}
+}

@@ -206,9 +206,9 @@ func (s *step) decide(c *crawl) error {
 		return err
 	}
 	if more {
-		c.dirty = true
 		s.wakeAt(s.now)
 	}
+	c.dirty = c.dirty || more || c.slices > 0 // also behind the last slice of a pass
 	c.scored(more, s.now)
 	// While verdicts on earlier requests are still being read, or are parked, a choice would be made
 	// without them.
