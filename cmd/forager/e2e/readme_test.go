@@ -115,10 +115,10 @@ func TestREADME(t *testing.T) {
 	topics := strings.NewReplacer("Science/Chemistry", topic, "Science/Physics", web.Topics()[0])
 	write("physics.rules", topics.Replace(rules[0]))
 	write("likes.txt", strings.Join(web.Examples(topic, 10), "\n"))
-	// The other crawl is slow enough to be paused.
+	// The other crawl is slow enough to be changed while it runs.
 	write("physics.yaml", strings.NewReplacer(
 		"name: chemistry", "name: physics", "Science/Chemistry", topic, "https://example.org/chemistry/", seeds[0],
-		"pages: 3000", "pages: 120", "delay: 1s", "delay: 400ms",
+		"pages: 3000", "pages: 120",
 	).Replace(files[0]))
 
 	write("plan.yaml", "name: few\ntasks: [tasks.json.gz]\ndraws: {count: 2}\nrankers: [soft-focus, apprentice, random, oracle]\n")
@@ -142,6 +142,10 @@ func TestREADME(t *testing.T) {
 				script.WriteString("cp \"$(ls data/local/s3/objects/forager/segments/*/*.warc.gz | head -1)\" web.warc.gz\n" +
 					line + " > served.txt & web=$!\nfor i in $(seq 100); do [ -s served.txt ] && break; sleep 0.1; done\n" +
 					"kill $web; [ -s served.txt ] && [ -s web.urls ]\n")
+				ran++
+			case strings.HasPrefix(line, "forager models list "):
+				// Training may be behind a crawl that has just ended.
+				script.WriteString("for i in $(seq 300); do " + line + " | grep -q \"^no models\" || break; sleep 0.1; done\necho \"\\$ " + line + "\"\n" + line + "\n")
 				ran++
 			case strings.HasPrefix(line, "export PATH"):
 				script.WriteString("export PATH=\"" + bin(t) + ":$PATH\"\n")
