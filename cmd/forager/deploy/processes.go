@@ -173,23 +173,29 @@ func (p *Processes) Stop(ctx context.Context, names []string, deadline time.Dura
 		}
 		waiting = append(waiting, x)
 	}
-	var killed []string
-	for end := time.Now().Add(deadline); len(waiting) > 0 && time.Now().Before(end.Add(time.Second)); {
-		waiting = slices.DeleteFunc(waiting, func(x Process) bool { return !x.Alive() })
-		select {
-		case <-ctx.Done():
-			return killed, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-		if killed != nil || time.Now().Before(end) {
-			continue
-		}
-		for _, x := range waiting {
-			killed = append(killed, x.Name)
-			if err := syscall.Kill(x.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-				return killed, fmt.Errorf("kill %s (process %d): %w", x.Name, x.PID, err)
+	wait := func(most time.Duration) error {
+		for end := time.Now().Add(most); len(waiting) > 0 && time.Now().Before(end); {
+			waiting = slices.DeleteFunc(waiting, func(x Process) bool { return !x.Alive() })
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(20 * time.Millisecond):
 			}
 		}
+		return nil
+	}
+	if err := wait(deadline); err != nil {
+		return nil, err
+	}
+	var killed []string
+	for _, x := range waiting {
+		killed = append(killed, x.Name)
+		if err := syscall.Kill(x.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return killed, fmt.Errorf("kill %s (process %d): %w", x.Name, x.PID, err)
+		}
+	}
+	if err := wait(time.Second); err != nil {
+		return killed, err
 	}
 	p.List = slices.DeleteFunc(p.List, func(x Process) bool { return slices.Contains(names, x.Name) })
 	if err := p.Save(); err != nil { // the start time identifies processes, so that an outdated list does no harm
