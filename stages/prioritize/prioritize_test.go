@@ -226,6 +226,14 @@ func apprenticeCrawl(name string) *schemas.CrawlControl {
 	return ctl
 }
 
+// pagesUpTo returns the URLs of n pages.
+func pagesUpTo(n int) (urls []string) {
+	for i := range n {
+		urls = append(urls, fmt.Sprint(page, i))
+	}
+	return urls
+}
+
 func seedsOf(crawl string, urls ...string) *schemas.LinkFound {
 	rec := &schemas.LinkFound{
 		Id:    schemas.RequestID(crawl, "seeds:"+strings.Join(urls, " "), 0).Bytes(),
@@ -769,10 +777,7 @@ func TestAModelIsPinnedWhileTheFrontierIsScored(t *testing.T) {
 	ctl := apprenticeCrawl("c")
 	ctl.Window, ctl.Learning.Sync = 1, false
 	d.control(ctl)
-	var urls []string
-	for i := range 5 * d.conf.rescoreBatch {
-		urls = append(urls, fmt.Sprint(page, i))
-	}
+	urls := pagesUpTo(5 * d.conf.rescoreBatch)
 	d.step(d.record(seedsOf("c", page+"1")))
 	d.step(d.record(delivered(d.requests[0], urls...)))
 	for pages := range uint64(4) {
@@ -977,10 +982,7 @@ func TestStatusesAreNotMoreThanOneASecond(t *testing.T) {
 	ctl := crawlOf("c")
 	ctl.Window = 1
 	d.control(ctl)
-	var urls []string
-	for i := range 60 {
-		urls = append(urls, fmt.Sprint(page, i))
-	}
+	urls := pagesUpTo(60)
 	d.step(d.record(seedsOf("c", urls...)))
 	began := d.now
 	for len(d.requests) > 0 {

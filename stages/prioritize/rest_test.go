@@ -27,10 +27,7 @@ func TestRestBetweenPasses(t *testing.T) {
 				d.publish(&schemas.ModelPublished{Kind: "apprentice", Crawl: "c", Version: version, Pages: pages, Leaps: 1})
 				return version
 			}
-			var urls []string
-			for i := range 1000 {
-				urls = append(urls, fmt.Sprint(page, i))
-			}
+			urls := pagesUpTo(1000)
 			d.step(d.record(seedsOf("c", urls...)))
 			d.step(d.record(delivered(d.requests[0])))
 			first := publish(1)

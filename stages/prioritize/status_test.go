@@ -94,10 +94,7 @@ func TestLastStatusIsOfTheState(t *testing.T) {
 		ctl := crawlOf("c")
 		ctl.Window = 1
 		d.control(ctl)
-		var urls []string
-		for i := range 30 * d.conf.rescoreBatch {
-			urls = append(urls, fmt.Sprint(page, i))
-		}
+		urls := pagesUpTo(30 * d.conf.rescoreBatch)
 		d.step(d.record(seedsOf("c", page+"1")))
 		d.step(d.record(delivered(d.requests[0], urls...)))
 		d.step(d.record(delivered(d.requests[0])))
