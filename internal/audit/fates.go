@@ -26,9 +26,9 @@ type fate struct {
 	outcome schemas.Outcome
 	// alias is the URL it redirected to, since the place of a verdict.
 	alias string
-	// depth is the number of hops from a seed according to the verdicts read so far; known: there is one.
-	known bool
+	// depth is the number of hops from a seed according to the verdicts read so far, if known.
 	depth uint32
+	known bool
 	since uint64
 }
 

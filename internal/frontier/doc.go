@@ -22,12 +22,12 @@
 //	state      what is stored: entries with their links, pages, counters
 //	queue      hosts, the queues of their entries, what waits
 //	place      the places of entries under the policies
-//	rescore    passes under a new model or new policies, prepared verdicts
-//	frontier   apply (verdicts), ledger (settled leaps), peers and lease (other shards), flight and recover (requests
-//	           without a verdict), dispatch, held (slots left empty), window, mixture, learner, raise, renew, status
-//	shards     how shards share budget and window
+//	rescore    passes under a new model or new policies, prepared verdicts; schedule: when models are due
+//	frontier   apply (verdicts), ledger (settled leaps), peers, lease (other shards), flight, recover (requests without a verdict),
+//	           dispatch, throttled (slots left empty), window, mixture, learner, boost (hubs), retraining (guides), status
+//	shards     how shards share budget and window; why: what became of a URL, read from a stored shard
 //
-// A verdict takes this way: Apply finds its request (flights.land), makes its entry final (applier.finish), enters or adds to
+// A verdict takes this way: Apply finds its request (flights.complete), makes its entry final (applier.finish), enters or adds to
 // the entries of its links (applyLinks → applyLink → enter or addLink: placed, queued, saved), and settles the leaps into
 // its own entry (ledger.settle).
 //

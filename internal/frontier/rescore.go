@@ -57,7 +57,7 @@ func (s *Shard) SetModel(version string, m place.Model, pages uint64) error {
 	return s.save()
 }
 
-// Rescore places up to n unvisited entries after a change of policies (rerank.go), or scores up to n
+// Rescore places up to n unvisited entries after a change of policies (rescore/rerank.go), or scores up to n
 // under the model with which the pass was begun, the best ones among them first (rescore/scan.go), checks entries by excludes that have changed,
 // and reports whether some are left. A pass always ends before the next one, under the newest model, begins.
 func (s *Shard) Rescore(n int) (more bool, err error) {

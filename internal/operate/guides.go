@@ -56,7 +56,7 @@ func settleGuides(ctx context.Context, b *Topics, store registry.Store, ctl *sch
 	return settleBacklinks(ctx, b, store, ctl)
 }
 
-// openGuide opens a guide by its name or version, as openCritic does.
+// openGuide opens a guide by its name or version, as OpenCritic does.
 func openGuide(ctx context.Context, b *Topics, store registry.Store, name string) (by guide.Guide, version string, err error) {
 	m, unknown := b.Guide(name)
 	data, version, err := fetchNamed(ctx, store, "guide", name, m, unknown)

@@ -19,7 +19,6 @@ import (
 	"forager/schemas"
 )
 
-// name of the stage, of its consumer group and of its folder.
 // maxInFlight bounds the requests of one partition that are waiting or in progress; it is large, so
 // that later requests can pass those of slow hosts.
 const maxInFlight = 8192

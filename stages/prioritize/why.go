@@ -40,8 +40,8 @@ type explainer struct {
 	mu     sync.Mutex
 	stores map[int]snapshots // by partition, as of its last start
 	// list is the URL list that was used last, of object listKey.
-	listKey string
 	list    *scope.List
+	listKey string
 }
 
 // snapshots is a store; *stateful.Store implements it.

@@ -101,7 +101,7 @@ type Environment struct {
 	Budget      uint64
 	// Truth reports whether a page is about the topic.
 	Truth func(url string) bool
-	// teach is a web to train on first; nil = train during the crawl.
+	// training is a web to train on first; nil = train during the crawl.
 	training *teaching
 }
 

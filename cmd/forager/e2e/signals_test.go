@@ -75,7 +75,7 @@ func files(t *testing.T, dir string) (names []string) {
 // is an empty folder, IN one of examples.
 type signalled struct {
 	asks, computes, says string
-	// code is the exit code; 0 = exitFailure.
+	// code is the exit code; 0 = cli.ExitFailure.
 	code int
 	// brief is the reason why a command needs no test.
 	brief string

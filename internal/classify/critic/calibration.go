@@ -45,7 +45,7 @@ func logOdds(dst, scores []float64) {
 	oddsWithin(dst, scores, dst)
 }
 
-// oddsBeside is logOdds, given also the exponentials of the scores as multiples of the highest; dst may be the
+// oddsWithin is logOdds, given also the exponentials of the scores as multiples of the highest; dst may be the
 // same slice as the exponentials.
 func oddsWithin(dst, scores, exponentials []float64) {
 	first, second := math.Inf(-1), math.Inf(-1) // the two highest

@@ -189,9 +189,9 @@ type training struct {
 	// features by word, and their number, for Logistic.
 	features     []uint32
 	featureCount int
-	// held are the training examples as judged by held-out models, if they are kept.
-	keep bool
+	// held are the training examples as judged by held-out models, if keep is set.
 	held []Held
+	keep bool
 }
 
 func newTraining(e *Examples, tree *taxonomy.Tree, s Settings) *training {

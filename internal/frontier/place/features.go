@@ -21,7 +21,7 @@ type VersionedModel struct {
 	Pages uint64
 }
 
-// MadeFeatures are features made in advance of a verdict (prepare.go), of families at DMax.
+// MadeFeatures are features made in advance of a verdict (rescore.Prefetcher), of families at DMax.
 type MadeFeatures struct {
 	DMax     int
 	Families linkfeature.Families

@@ -11,7 +11,7 @@ import (
 	"forager/schemas"
 )
 
-// guidedBy returns the scores of a link by guides. It may be called concurrently (scan.go, prepare.go).
+// guidedBy returns the scores of a link by guides. It may be called concurrently.
 func guidedBy(p *state.Page, l *state.Link) []policy.Guided {
 	guided := make([]policy.Guided, 0, len(p.Guidance))
 	for _, g := range p.Guidance {

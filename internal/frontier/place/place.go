@@ -215,7 +215,7 @@ func (pr *Placer) WantsScore(e *state.Entry, p *state.Page, l *state.Link) bool 
 }
 
 // Pin places an entry at the place by which its request was chosen, under each policy under which no link places it. The entry
-// came in by the verdict on a recovered request (placeRecovered), is replayed, or is the target of a redirect of such a one: the links
+// came in by the verdict on a recovered request, is replayed, or is the target of a redirect of such a one: the links
 // that let it in are settled or unknown, so a gate that refuses later links must not exclude the entry.
 func (pr *Placer) Pin(e *state.Entry, tier uint32, score float64) {
 	for p := range e.Places {

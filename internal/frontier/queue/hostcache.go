@@ -16,7 +16,7 @@ const frontCost = 64
 // minFront and maxFront are the least and the largest number of keys that a front reads at a time.
 const minFront, maxFront = 1, 32
 
-// The hosts used last are in memory, up to their share of the shard's memory (bounds.go), and those with requests in
+// The hosts used last are in memory, up to their share of the shard's memory, and those with requests in
 // flight. The others are in the store and in the index (hostindex.go); they are read when a record concerns
 // them, or when one has the best entry that may be dispatched. The stored values of the hosts in memory are updated at
 // the end of each call, so a shard that is opened reads these hosts and no others (docs/decisions/0020).

@@ -45,19 +45,19 @@ type Counters struct {
 	// Shape of the policies that the queues were built for.
 	Shape schemas.ID
 	// Unranked entries were queued under another shape, and are in no queue until they are placed under
-	// this one, which began with the generation ShapeBegan (rerank.go).
+	// this one, which began with the generation ShapeBegan.
 	Unranked   uint64
 	ShapeBegan uint32
 	// Scanned is the ordinal up to which a pass, or such placing, has gone in the order of discovery.
 	Scanned uint64
-	// Hosts known, and the cap and the patience under which their backlog was counted. Class is that of the cap (hostindex.go).
+	// Hosts known, and the cap and the patience under which their backlog was counted. Class is that of the cap (queue/hostindex.go).
 	Hosts, Class          uint32
 	HostCap, HostPatience uint64
-	// Backlog is that of all hosts by their reachability; failing is the number of unreachable hosts, by the reachability that they would have
+	// Backlog is that of all hosts by their reachability; Failing is the number of unreachable hosts, by the reachability that they would have
 	// without a cap.
 	Backlog [HostStates]Backlog
 	Failing [HostStates]uint64
-	// latency samples so far, and how the window was found, see window.go.
+	// Samples of latency so far, and how the window was found (frontier/window.go).
 	Samples, WindowNow, BestRate, TunedAt, Widened uint64
 	// Spans by topic.
 	Spans [spanTopics]span

@@ -24,7 +24,7 @@ type EntryState byte
 const (
 	// Queued: in the queue of every policy that did not drop it.
 	Queued EntryState = iota
-	// Waiting: a failed try; queued again at notBefore.
+	// Waiting: a failed try; queued again at NotBefore.
 	Waiting
 	// InFlight: its request was dispatched and has no verdict yet.
 	InFlight
@@ -48,7 +48,7 @@ type Entry struct {
 	State   EntryState
 	// Depth is the number of hops from a seed, the least of all links; Hops the redirects.
 	Depth, Hops uint32
-	// Raised: hubs link to it, and it is unvisited (boost.go).
+	// Raised: hubs link to it, and it is unvisited.
 	Raised bool
 	// Attempt of the newest dispatch, 0 before the first; Tries that failed.
 	Attempt, Tries uint32
@@ -73,7 +73,7 @@ type Entry struct {
 	Links        []Link
 	Loaded, More bool
 
-	// place in the lru, if it is held there.
+	// place in Records.Entries, if it is held there.
 	place *storage.Cached[uint64, *Entry]
 }
 

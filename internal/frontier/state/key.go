@@ -75,8 +75,8 @@ const (
 	KindTable    = 't' // page u64 → its leaf table (linkfeature.Table)
 	KindGuidance = 'i' // page u64 → guidance of its links, if there is any
 	kindTargets  = 'x' // page u64 → ordinals that its links lead to, if a policy orders pages
-	KindSiblings = 'b' // page u64 → its links with the ordinals of their targets (cocitation.go)
-	KindSince    = 'n' // ordinal u64 → clock of the verdict that made R known, or of the redirect (cocitation.go)
+	KindSiblings = 'b' // page u64 → its links with the ordinals of their targets (siblings.go)
+	KindSince    = 'n' // ordinal u64 → clock of the verdict that made R known, or of the redirect (siblings.go)
 	kindSeeds    = 's' // id 16 → nothing: an applied record that has no request: seeds, replays, links from another shard
 	KindLatency  = 'd' // slot u32 → latency sample
 	KindLease    = 'g' // → the newest lease (schemas.ShardNote)
@@ -86,7 +86,7 @@ const (
 	KindRenewal  = 'j' // → number of delivered pages that are targets of a guide built from the crawl
 	KindOutage   = 'y' // → outage, and the host that failed last
 	KindExcluder = 'X' // → digest of the crawl's excludes, and which entries were checked by them
-	KindTeaching = 'J' // → whether no apprentice ranks, and since how many pages that is so (ledger.go)
+	KindTeaching = 'J' // → whether no apprentice ranks, and since how many pages that is so (frontier/ledger.go)
 	KindSample   = 'o' // clock u64 → a record that rankers learned from (schemas.LinkFound)
 	KindLearned  = 'O' // → clock u64 of a sample, and a linkvalue.Ranker that has observed it and those before
 )
@@ -137,7 +137,7 @@ func (k *Keys) U32(kind byte, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(k.Kind(kind), n)
 }
 
-// ParseU32 reads the number of a key that u32 made.
+// ParseU32 reads the number of a key that U32 made.
 func (k *Keys) ParseU32(key []byte) (uint32, error) {
 	b := key[min(len(key), k.Prefix+1):]
 	if len(b) != 4 {
@@ -151,7 +151,7 @@ func (k *Keys) U64(kind byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(k.Kind(kind), n)
 }
 
-// ParseU64 reads the number of a key that u64 made.
+// ParseU64 reads the number of a key that U64 made.
 func (k *Keys) ParseU64(key []byte) (uint64, error) {
 	b := key[min(len(key), k.Prefix+1):]
 	if len(b) != 8 {
@@ -269,7 +269,7 @@ func (k *Keys) Generation(kind byte, policy uint8, generation uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(k.Kind(kind), policy), generation)
 }
 
-// Queue is the key of an entry in a queue; keys of one host sort as order.less does.
+// Queue is the key of an entry in a queue; keys of one host sort as Order.Less does.
 func (k *Keys) Queue(policy uint8, generation, host uint32, o Order) []byte {
 	return AppendOrder(k.QueueHost(policy, generation, host), o)
 }
@@ -277,7 +277,7 @@ func (k *Keys) Queue(policy uint8, generation, host uint32, o Order) []byte {
 // orderBytes is the length of what AppendOrder appends.
 const orderBytes = 1 + 2 + 8 + 8
 
-// AppendOrder appends bytes that sort as order.less does.
+// AppendOrder appends bytes that sort as Order.Less does.
 func AppendOrder(b []byte, o Order) []byte {
 	b = binary.BigEndian.AppendUint16(append(b, byte(o.Tier)), uint16(o.Tries))
 	b = binary.BigEndian.AppendUint64(b, ^ascending(o.Score))

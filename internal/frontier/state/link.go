@@ -27,10 +27,10 @@ type Link struct {
 	// Apart: it has a key of its own.
 	Apart bool
 
-	// High is its score under the model in use, if it was scored in advance (ahead.go).
+	// High is its score under the model in use, if it was scored in advance (rescore.Workers).
 	High   float64
 	Scored bool
-	// from is its page, if that was read in advance for place, which clears it: only fields of
+	// Source is its page, if that was read in advance for place, which clears it: only fields of
 	// a page that never change may be read from it.
 	Source *Page
 }
@@ -87,7 +87,7 @@ func (e *Entry) readLinks(r *storage.Reader) {
 	}
 }
 
-// readAnchor reads link.anchor.
+// readAnchor reads Link.Anchor.
 func readAnchor(r *storage.Reader) uint32 {
 	a := r.U32()
 	if a > schemas.AnchorSteps+1 {
@@ -118,7 +118,7 @@ func AnchorsFit(rec *schemas.LinkFound) bool {
 		!slices.ContainsFunc(anchors, func(a uint32) bool { return a > schemas.AnchorSteps })
 }
 
-// AnchorOf is link.anchor of a record's link; AnchorsFit holds.
+// AnchorOf is Link.Anchor of a record's link; AnchorsFit holds.
 func AnchorOf(rec *schemas.LinkFound, index int) uint32 {
 	if anchors := rec.GetJudgement().GetAnchors(); len(anchors) > 0 {
 		return anchors[index] + 1

@@ -25,7 +25,7 @@ type Page struct {
 	// Guidance of its links by their index (guidance.go). It has a key of its own, as the page is stored often.
 	Guidance []*schemas.Guidance
 	Guided   bool
-	// Listed: the targets of its links are stored; Expanded: a policy that orders pages has chosen one (expand.go).
+	// Listed: the targets of its links are stored; Expanded: a policy that orders pages has chosen one.
 	Listed, Expanded bool
 	// Pending links, whose targets are not final.
 	Pending uint32
@@ -62,9 +62,9 @@ type Pages struct {
 	state  *Records
 	Cache  *storage.LRU[uint64, *Page]              // by number
 	Tables *storage.LRU[uint64, *linkfeature.Table] // by page
-	// siblings are the links of pages, by number (cocitation.go).
+	// siblings are the links of pages, by number (siblings.go).
 	siblings *storage.LRU[uint64, []Sibling]
-	// Lists: the targets of pages are stored (expand.go); Cocites: so are their links, for co-citation features (cocitation.go).
+	// Lists: the targets of pages are stored (targets.go); Cocites: so are their links, for co-citation features (siblings.go).
 	Lists, Cocites bool
 	// Applying is the page whose links are being applied, targets are the entries that they lead to.
 	Applying *Page

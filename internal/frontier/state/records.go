@@ -13,7 +13,7 @@ type Records struct {
 	Name  ShardName
 	Store storage.Store
 	Keys  Keys
-	// value and from are scratch for encoded values and keys.
+	// Buffer and KeyBuffer are scratch for encoded values and keys.
 	Buffer, KeyBuffer []byte
 
 	Counters    Counters
@@ -21,7 +21,7 @@ type Records struct {
 	names       Names
 	Known       Known
 	Entries     *storage.LRU[uint64, *Entry] // by ordinal
-	// since is what was stored while prepared verdicts are in use.
+	// Dirty is what was stored while prepared verdicts are in use.
 	Dirty Dirty
 }
 
@@ -176,7 +176,7 @@ func (s *Records) KeepRead(e *Entry) *Entry {
 
 // Dirty is what was stored since the last call of Prepare, as long as prepared verdicts are in use.
 type Dirty struct {
-	// noted: it is in use.
+	// On: it is in use.
 	On      bool
 	Entries map[uint64]bool
 	Urls    map[schemas.ID]bool

@@ -9,7 +9,7 @@ import (
 )
 
 // The seen-set is exact and in the store. Most links lead to URLs that were linked shortly before, so the ordinals of those
-// looked up last are in memory, too (ordinals.go). A filter excludes most URLs that were never linked; its false
+// looked up last are in memory, too (storage.Ordinals). A filter excludes most URLs that were never linked; its false
 // positives are looked up.
 
 // Known is what is in memory of the seen-set.
@@ -23,7 +23,7 @@ type Known struct {
 // was not seen.
 func (s *Records) Seen(url string) (*Entry, error) { return s.SeenBy(url, schemas.URLID(url)) }
 
-// SeenBy is seen for a URL whose id is known.
+// SeenBy is Seen for a URL whose id is known.
 func (s *Records) SeenBy(url string, id schemas.ID) (*Entry, error) {
 	if ordinal, ok := s.Known.Ordinals.Peek(id); ok {
 		e, err := s.Entry(ordinal)

@@ -4,12 +4,12 @@ package storage
 // callers). Its last item stays whatever it costs.
 type LRU[K comparable, V any] struct {
 	budget, Used int
-	// Ring is the head of a circular list: ring.older is the most recently used item, ring.newer the least recently used.
+	// Ring is the head of a circular list: Ring.older is the most recently used item, Ring.Newer the least recently used.
 	Ring Cached[K, V]
 	At   map[K]*Cached[K, V]
 }
 
-// Cached is an item with its place in an lru.
+// Cached is an item with its place in an LRU.
 type Cached[K comparable, V any] struct {
 	key          K
 	Item         V
@@ -34,7 +34,7 @@ func (c *LRU[K, V]) Get(key K) (item V, ok bool) {
 	return x.Item, true
 }
 
-// Peek is get without marking the item as used.
+// Peek is Get without marking the item as used.
 func (c *LRU[K, V]) Peek(key K) (item V, ok bool) {
 	x, ok := c.At[key]
 	if !ok {
@@ -68,7 +68,7 @@ func (c *LRU[K, V]) Touch(x *Cached[K, V]) {
 	c.link(x)
 }
 
-// Renew is put for an item whose place is kept.
+// Renew is Put for an item whose place is kept.
 func (c *LRU[K, V]) Renew(x *Cached[K, V], cost int) {
 	c.Touch(x)
 	c.Used += cost - x.cost

@@ -29,8 +29,9 @@ type Source struct {
 	mu sync.Mutex
 	// paces are the delivered pages of crawls at the times of their last statuses.
 	paces map[string][]pace
-	// seen is the state of the stages at the last look; nil if it was not known. former are the last ones that were, the oldest first. looking is held during a look.
-	looking  sync.Mutex
+	// looking is held during a look at the state of the stages.
+	looking sync.Mutex
+	// seen is that of the last look; nil if it was not known. former are the last ones that were, the oldest first.
 	seen     *operate.Pipeline
 	former   []*operate.Pipeline
 	looked   time.Time

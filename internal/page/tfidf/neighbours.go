@@ -6,8 +6,8 @@ import "math"
 type Neighbours struct {
 	number int // of texts
 	// postings of word w, in the order of the texts, are those from ends[w−1] to ends[w].
-	ends     []uint32
 	postings []posting
+	ends     []uint32
 }
 
 type posting struct {

@@ -149,8 +149,8 @@ func (c *Client) drain() time.Duration { return c.cfg.SessionTimeout / 2 }
 
 // RunGroup joins the consumer group of the stage and calls run for each partition of the topics
 // that each generation gives to this process. run returns once its context has ended (draining
-// begins) and its commits are flushed; before that only with an error, which ends runGroup and is
-// its result. The end of ctx ends runGroup with nil.
+// begins) and its commits are flushed; before that only with an error, which ends RunGroup and is
+// its result. The end of ctx ends RunGroup with nil.
 func (c *Client) RunGroup(ctx context.Context, stage string, topics []string, run func(context.Context, *Claim) error) error {
 	outer := ctx
 	ctx, stop := context.WithCancelCause(ctx)

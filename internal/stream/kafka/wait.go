@@ -16,7 +16,7 @@ const (
 )
 
 // Waiting is one wait for something unavailable: back-off, a log line at its beginning, every
-// logPause and at its end; the metric waiting counts it.
+// LogPause and at its end; the metric waiting counts it.
 type Waiting struct {
 	cluster *cluster
 	what    func() string // a function, because few waits are ever described
