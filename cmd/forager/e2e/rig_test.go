@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -124,6 +125,7 @@ func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 			for _, p := range r.stack.Processes.List {
 				t.Logf("the end of %s:\n%s", p.Log, deploy.LastLines(p.Log, 15))
 			}
+			r.keepLogs()
 		}
 		for _, end := range r.s.Ends {
 			end()
@@ -133,6 +135,28 @@ func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 		}
 	})
 	return r
+}
+
+// keepLogs ends the stages with a dump of their goroutines, and copies all logs below build/failed: some tests fail after hours, and
+// what a stage waited for is not in the last lines.
+func (r *rig) keepLogs() {
+	var stages []deploy.Process
+	for _, p := range r.stack.Processes.List {
+		if slices.ContainsFunc(cli.StageNames, func(stage string) bool { return strings.HasPrefix(p.Name, stage+"-") }) {
+			stages = append(stages, p)
+			_ = syscall.Kill(p.PID, syscall.SIGQUIT)
+		}
+	}
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && slices.ContainsFunc(stages, deploy.Process.Alive); {
+		<-time.After(50 * time.Millisecond)
+	}
+	name := strings.ReplaceAll(r.t.Name(), "/", "-")
+	folder := filepath.Join("../../../build/failed", name)
+	if err := errors.Join(os.RemoveAll(folder), os.CopyFS(folder, os.DirFS(r.stack.Logs()))); err != nil {
+		r.t.Errorf("the logs are not kept: %v", err)
+		return
+	}
+	r.t.Logf("all logs are in build/failed/%s", name)
 }
 
 // realKafka sets the broker of the pipeline file to another one.
