@@ -140,23 +140,23 @@ func newRig(t testing.TB, web http.Handler, change ...string) *rig {
 // keepLogs ends the stages with a dump of their goroutines, and copies all logs below build/failed: some tests fail after hours, and
 // what a stage waited for is not in the last lines.
 func (r *rig) keepLogs() {
-	var stages []deploy.Process
+	var err error
+	var stages []string
 	for _, p := range r.stack.Processes.List {
-		if slices.ContainsFunc(cli.StageNames, func(stage string) bool { return strings.HasPrefix(p.Name, stage+"-") }) {
-			stages = append(stages, p)
-			_ = syscall.Kill(p.PID, syscall.SIGQUIT)
+		if p.Alive() && slices.ContainsFunc(cli.StageNames, func(stage string) bool { return strings.HasPrefix(p.Name, stage+"-") }) {
+			err = errors.Join(err, syscall.Kill(p.PID, syscall.SIGQUIT))
+			stages = append(stages, p.Name)
 		}
 	}
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && slices.ContainsFunc(stages, deploy.Process.Alive); {
-		<-time.After(50 * time.Millisecond)
+	for _, name := range stages {
+		err = errors.Join(err, r.gone(name, 5*time.Second))
 	}
 	name := strings.ReplaceAll(r.t.Name(), "/", "-")
 	folder := filepath.Join("../../../build/failed", name)
-	if err := errors.Join(os.RemoveAll(folder), os.CopyFS(folder, os.DirFS(r.stack.Logs()))); err != nil {
-		r.t.Errorf("the logs are not kept: %v", err)
-		return
+	if err := errors.Join(err, os.RemoveAll(folder), os.CopyFS(folder, os.DirFS(r.stack.Logs()))); err != nil {
+		r.t.Errorf("not all logs are kept: %v", err)
 	}
-	r.t.Logf("all logs are in build/failed/%s", name)
+	r.t.Logf("the logs are in build/failed/%s", name)
 }
 
 // realKafka sets the broker of the pipeline file to another one.
