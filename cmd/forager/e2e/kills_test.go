@@ -140,7 +140,7 @@ type load struct {
 
 func newKills(t *testing.T, draw *rand.Rand, minutes float64) *kills {
 	c := simweb.Default(9)
-	c.Pages, c.Hazards = 200_000, simweb.AllHazards()
+	c.Pages, c.Hazards = 20_000_000, simweb.AllHazards() // more than are fetched in a day: a crawl that has fetched all does not go on
 	c.Hazards.Throttled, c.Hazards.Slow, c.Hazards.Stalled, c.Hazards.RetryAfter = .12, .12, .06, time.Second
 	w, err := simweb.New(c)
 	if err != nil {
