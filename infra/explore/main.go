@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -19,6 +20,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -133,26 +136,32 @@ func build(ctx context.Context, dir string, packages []string) (tests []test, er
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
+	// The go command compiles on all processors and links on one.
+	group, building := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for line := range strings.Lines(string(list)) {
 		fields := strings.Fields(line)
 		if !slices.Contains(fields, rapidPath) && !slices.Contains(fields, crashtestPath) {
 			continue
 		}
 		found, err := properties(fields[0], fields[1])
-		if err != nil || len(found) == 0 {
-			if err != nil {
-				return nil, err
-			}
+		if err != nil {
+			return nil, errors.Join(err, group.Wait())
+		}
+		if len(found) == 0 {
 			continue
 		}
 		program := filepath.Join(dir, strconv.Itoa(len(tests))+".test")
-		if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, fields[0]).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build the tests of %s: %w\n%s", fields[0], err, bytes.TrimSpace(out))
-		}
+		group.Go(func() error {
+			if out, err := exec.CommandContext(building, "go", "test", "-c", "-ldflags=-s -w", "-o", program, fields[0]).CombinedOutput(); err != nil {
+				return fmt.Errorf("build the tests of %s: %w\n%s", fields[0], err, bytes.TrimSpace(out))
+			}
+			return nil
+		})
 		for i := range found {
 			found[i].program = program
 		}
 		tests = append(tests, found...)
 	}
-	return tests, nil
+	return tests, group.Wait()
 }
