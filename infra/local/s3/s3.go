@@ -93,9 +93,10 @@ func Start(ctx context.Context, dir, address string, s Settings) (*Endpoint, err
 	return e, nil
 }
 
-// Time limits for a header and a body to arrive, and for an idle connection. The gateway limits the header to 8 KiB.
+// Time limits for a header and a body to arrive, and for an idle connection. The gateway limits the header to 8 KiB. A connection on which no
+// request has come it closes with a response, which clients take for a fault: headerTime is longer than they keep such a connection (minio-go a minute).
 var (
-	headerTime = 20 * time.Second
+	headerTime = 90 * time.Second
 	bodyTime   = 10 * time.Minute
 	idleTime   = 2 * time.Minute
 )
