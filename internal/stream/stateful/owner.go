@@ -226,7 +226,7 @@ func (o *Owner) start(ctx context.Context) error {
 	if err := o.Store.Commit(o.marks); err != nil {
 		return err
 	}
-	o.Logger.Info("owner started", "stage", o.Stage, "partition", o.Partition, "epoch", o.epoch,
+	o.Logger.Info("owner started", "partition", o.Partition, "epoch", o.epoch,
 		"next", o.marks.Input, "behind", o.replayed-o.marks.Input, "recovered", recovered)
 	return nil
 }

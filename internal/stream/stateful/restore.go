@@ -69,7 +69,7 @@ func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 		return keep(stream.Unavailable(rerr))
 	case rerr != nil && !none:
 		if ctx.Err() == nil {
-			s.client.Log.Warn("the state is not restored from a snapshot but from the topics", "stage", s.stage.Stage, "partition", s.claim.Partition, "error", rerr)
+			s.client.Log.Warn("the state is not restored from a snapshot but from the topics", "partition", s.claim.Partition, "error", rerr)
 		}
 		if s.other == nil || ctx.Err() != nil {
 			return keep(nil)
@@ -85,11 +85,11 @@ func (s *statefulClaim) open(ctx context.Context) (*Store, error) {
 	}
 	s.other = nil
 	if rerr != nil {
-		s.client.Log.Info("the state is rebuilt from the topics", "stage", s.stage.Stage, "partition", s.claim.Partition)
+		s.client.Log.Info("the state is rebuilt from the topics", "partition", s.claim.Partition)
 		return s.openFolder(ctx)
 	}
 	s.client.Metrics.StateRestored.Inc()
-	s.client.Log.Info("restored from a snapshot", "stage", s.stage.Stage, "partition", s.claim.Partition, "directory", why,
+	s.client.Log.Info("restored from a snapshot", "partition", s.claim.Partition, "directory", why,
 		"marks", m.Marks, "epoch", m.Epoch, "made", m.Made, "seconds", time.Since(began).Seconds())
 	return s.openFolder(ctx)
 }

@@ -174,13 +174,13 @@ func (x *snapshots) upload(ctx context.Context, dir string, marks state.Marks, f
 	stream.Failpoint("snapshot-made")
 	s.client.Metrics.Snapshots.WithLabelValues("made").Inc()
 	s.saved(began)
-	s.client.Log.Info("snapshot", "stage", s.stage.Stage, "partition", s.claim.Partition, "epoch", x.epoch, "next", marks.Input,
+	s.client.Log.Info("snapshot", "partition", s.claim.Partition, "epoch", x.epoch, "next", marks.Input,
 		"bytes", r.Bytes, "sent", r.Sent, "seconds", time.Since(began).Seconds())
 	if fast {
 		return nil // the next owner collects
 	}
 	if _, err := x.maker.Collect(ctx, r.Key, s.fits); err != nil && ctx.Err() == nil {
-		s.client.Log.Warn("old snapshots are not removed", "stage", s.stage.Stage, "partition", s.claim.Partition, "error", err)
+		s.client.Log.Warn("old snapshots are not removed", "partition", s.claim.Partition, "error", err)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (x *snapshots) ended(err error) {
 	} else {
 		next = min(next, retryPause)
 		s.client.Metrics.Snapshots.WithLabelValues("failed").Inc()
-		s.client.Log.Warn("no snapshot", "stage", s.stage.Stage, "partition", s.claim.Partition, "again", next, "error", err)
+		s.client.Log.Warn("no snapshot", "partition", s.claim.Partition, "again", next, "error", err)
 	}
 	x.timer.Reset(next)
 	x.release()

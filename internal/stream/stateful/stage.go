@@ -132,7 +132,7 @@ func (s *statefulClaim) run(ctx context.Context) error {
 		class := stream.ClassOf(err)
 		if other := (*otherLayout)(nil); s.other == nil && errors.As(err, &other) {
 			s.other = other.err
-			s.client.Log.Warn("the state is of another layout", "stage", s.stage.Stage, "partition", s.claim.Partition, "error", err)
+			s.client.Log.Warn("the state is of another layout", "partition", s.claim.Partition, "error", err)
 			continue
 		}
 		if errors.Is(err, errResume) {
@@ -149,7 +149,7 @@ func (s *statefulClaim) run(ctx context.Context) error {
 				return nil
 			}
 		case errors.Is(err, ErrSuperseded):
-			s.client.Log.Warn("superseded", "stage", s.stage.Stage, "partition", s.claim.Partition, "error", err)
+			s.client.Log.Warn("superseded", "partition", s.claim.Partition, "error", err)
 			if superseded++; superseded >= mostSuperseded {
 				return stream.Broken(fmt.Errorf("%w, %d times while the group gave the partition to this process: does another deployment use the same topics with another group?", err, superseded))
 			}
@@ -170,7 +170,7 @@ func (s *statefulClaim) run(ctx context.Context) error {
 				return stream.Broken(err)
 			}
 			decision, ok := s.faults.note(x)
-			s.client.Log.Error("fault", "stage", s.stage.Stage, "partition", s.claim.Partition, "records", len(x.records), "decision", decision, "error", err)
+			s.client.Log.Error("fault", "partition", s.claim.Partition, "records", len(x.records), "decision", decision, "error", err)
 			if !ok {
 				return stream.Broken(err) // the record or crawl at fault is not known
 			}
