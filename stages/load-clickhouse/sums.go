@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"forager/internal/platform/analytics"
+	"forager/internal/stream/kafka"
 )
 
 // sumShare bounds the time that sums take: a pass is followed by a pause of so many times its length.
@@ -16,6 +17,7 @@ const sumShare = 10
 // pause. So each row is read some eleven times in all.
 func (l *loader) keepSums(ctx context.Context, every time.Duration, log *slog.Logger) {
 	before := make(map[string]uint64)
+	var logged time.Time
 	for pause := every; ; {
 		select {
 		case <-ctx.Done():
@@ -27,8 +29,9 @@ func (l *loader) keepSums(ctx context.Context, every time.Duration, log *slog.Lo
 		}
 		begin := time.Now()
 		err := l.sum(ctx, before)
-		if err != nil && ctx.Err() == nil {
-			log.Warn("sums of crawls are not up to date", "err", err)
+		if err != nil && ctx.Err() == nil && time.Since(logged) >= kafka.LogPause {
+			logged = time.Now()
+			log.Warn("sums of crawls are not up to date", "error", err)
 		}
 		pause = max(every, sumShare*time.Since(begin))
 	}

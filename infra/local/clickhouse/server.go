@@ -155,7 +155,7 @@ func Start(ctx context.Context, dir, address string, set Settings) (*Server, err
 		err = chdb.Confine(dir)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		s.log.Warn("queries with the password can read the operator's files by an expression inside a statement", "part", "clickhouse", "err", err)
+		s.log.Warn("queries with the password can read the operator's files by an expression inside a statement", "part", "clickhouse", "error", err)
 		err = nil
 	}
 	if err == nil {

@@ -91,7 +91,7 @@ func (c *cluster) logIn() {
 	}
 	mechanism, err := saslOf(c.login)
 	if err != nil {
-		c.Log.Warn("no login", "part", "kafka", "err", err)
+		c.Log.Warn("no login", "part", "kafka", "error", err)
 	}
 	if mechanism == nil {
 		return
