@@ -144,7 +144,7 @@ const (
 	// A fixed pseudo-random order (control).
 	Ranker_RANKER_RANDOM Ranker = 4
 	// R(u) as what is known of v before its link is read, and the critic's judgement of the link's own
-	// text (Judgement.anchors) as the evidence: the mean of their log odds. R(u) alone where there is none.
+	// words (Judgement.anchors) as the evidence: the mean of their log odds. R(u) alone where there is none.
 	Ranker_RANKER_ANCHOR Ranker = 5
 	// What a guide makes of the link (Judgement.guidance of Policy.guide).
 	Ranker_RANKER_GUIDE Ranker = 6

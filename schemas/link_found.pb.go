@@ -938,7 +938,7 @@ const file_link_found_proto_rawDesc = "" +
 	"\n" +
 	"\x10link_found.proto\x12\n" +
 	"forager.v1\x1a\x13column/column.proto\x1a\x13crawl_control.proto\x1a\x12page_fetched.proto\x1a\x11page_judged.proto\x1a\n" +
-	"page.proto\"\xf6\x17\n" +
+	"page.proto\"\x9a\x18\n" +
 	"\tLinkFound\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05crawl\x18\x02 \x01(\tR\x05crawl\x12\x14\n" +
@@ -964,7 +964,7 @@ const file_link_found_proto_rawDesc = "" +
 	"\x05depth\x18\x16 \x01(\rR\x05depth\x12+\n" +
 	"\x05moved\x18\x17 \x01(\v2\x15.forager.v1.MovedLinkR\x05moved\x12)\n" +
 	"\x04note\x18\x18 \x01(\v2\x15.forager.v1.ShardNoteR\x04note\x12\x16\n" +
-	"\x06replay\x18\x1a \x01(\fR\x06replay:\xc5\x12\x82\xb5\x18\xaa\x05\n" +
+	"\x06replay\x18\x1a \x01(\fR\x06replay:\xe9\x12\x82\xb5\x18\xaa\x05\n" +
 	"\rverdicts_rows\x12\aVerdict\"\x10crawl, shard, id*JRecords of link.found as verdicts: what became of each request in the end.2\x1f\n" +
 	"\x05crawl\x1a\x16LowCardinality(String)2\a\n" +
 	"\x05shard21\n" +
@@ -987,7 +987,7 @@ const file_link_found_proto_rawDesc = "" +
 	"len(links)2{\n" +
 	"\x10backlink_queries\x12\x1bjudgement.backlinks.queries*Jasked of the source of backlinks about the page, each charged as a request2\r\n" +
 	"\vfingerprint2\x05\n" +
-	"\x03cut\x82\xb5\x18\xa4\a\n" +
+	"\x03cut\x82\xb5\x18\xc8\a\n" +
 	"\n" +
 	"links_rows\x12\x04Link\x1a\x05links\"\fcrawl, u, id*\x1bLinks (u, v) of link.found.2\x1f\n" +
 	"\x05crawl\x1a\x16LowCardinality(String)2(\n" +
@@ -1004,8 +1004,8 @@ const file_link_found_proto_rawDesc = "" +
 	"\tlast_leaf\x12\x0flinks.last_leaf2\x1a\n" +
 	"\bnofollow\x12\x0elinks.nofollow2%\n" +
 	"\trelevance\x12\rjudgement.raw*\tR(u), raw2\x1e\n" +
-	"\btempered\x12\x12judgement.tempered2z\n" +
-	"\x06anchor\x12\x1canchor(judgement.anchors, i)\x1a\x11Nullable(Float64)*?R of the text of the link, raw; null = the critic was not asked2r\n" +
+	"\btempered\x12\x12judgement.tempered2\x9d\x01\n" +
+	"\x06anchor\x12\x1canchor(judgement.anchors, i)\x1a\x11Nullable(Float64)*bR of the words of the link, those of its text and of its URL, raw; null = the critic was not asked2r\n" +
 	"\bguidance\x12\x1fguidance(judgement.guidance, i)\x1a\x14Map(String, Float64)*/scores by guides; those that failed are missing2P\n" +
 	"\bfound_at\x12\n" +
 	"fetched_at\x1a\x14DateTime64(3, 'UTC')\"\x0eDelta, ZSTD(1)*\x12when u was fetched\x8a\xb5\x18\xe8\x05\x12\bfoundRow*\x16Records of link.found.2\x1f\n" +

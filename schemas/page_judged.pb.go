@@ -40,9 +40,10 @@ type Judgement struct {
 	KnownTokens uint64 `protobuf:"varint,6,opt,name=known_tokens,json=knownTokens,proto3" json:"known_tokens,omitempty"`
 	// R(u) after calibration (POSTERIOR_CALIBRATED), [0,1].
 	Calibrated float64 `protobuf:"fixed64,7,opt,name=calibrated,proto3" json:"calibrated,omitempty"`
-	// What the critic makes of the text below each link's <a>, as if it were a page: raw R in steps
-	// of 1/65,535, of the links in their order (Page.links, LinkFound.links). Empty where no policy of
-	// the crawl reads it, or where the critic is a service.
+	// What the critic makes of the text below each link's <a> and, unless labels follow from URLs
+	// (CrawlControl.labels_from_urls), of the last segment of its URL, as if they were a page: raw R in
+	// steps of 1/65,535, of the links in their order (Page.links, LinkFound.links). Empty where no policy
+	// of the crawl reads it, or where the critic is a service.
 	Anchors []uint32 `protobuf:"varint,10,rep,packed,name=anchors,proto3" json:"anchors,omitempty"`
 	// CrawlControl.revision whose critic and marking of topics were used; 0 = a record from before
 	// the marking of topics could be changed.

@@ -15,7 +15,7 @@ func Learns(ctl *CrawlControl) bool {
 	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool { return p.GetRanker() == Ranker_RANKER_APPRENTICE })
 }
 
-// ReadsAnchors reports whether one of the crawl's policies, or a shadow, uses judgements of the text of
+// ReadsAnchors reports whether one of the crawl's policies, or a shadow, uses judgements of the words of
 // links (Judgement.anchors).
 func ReadsAnchors(ctl *CrawlControl) bool {
 	return slices.ContainsFunc(Orders(ctl), func(p *Policy) bool {

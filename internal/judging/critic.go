@@ -20,12 +20,12 @@ type Critic struct {
 	Weights *taxonomy.Weights
 }
 
-// Fields are fields of a judgement that only some crawls read.
-type Fields struct{ Posteriors, Anchors bool }
+// Fields are fields of a judgement that only some crawls read. URLs: anchors are of the words of URLs, too.
+type Fields struct{ Posteriors, Anchors, URLs bool }
 
 // FieldsOf returns the fields that a crawl reads.
 func FieldsOf(ctl *schemas.CrawlControl) Fields {
-	return Fields{Posteriors: schemas.ReadsPosteriors(ctl), Anchors: schemas.ReadsAnchors(ctl)}
+	return Fields{Posteriors: schemas.ReadsPosteriors(ctl), Anchors: schemas.ReadsAnchors(ctl), URLs: !ctl.GetLabelsFromUrls()}
 }
 
 // Judge returns the judgement of a page, which follows from the page and the critic alone. Judgement.marking is not set.
@@ -40,7 +40,7 @@ func (c *Critic) Judge(ctx context.Context, page *schemas.Page, with Fields) (*s
 		return nil, err
 	}
 	if with.Anchors {
-		if j.Anchors, err = critic.SayAnchors(ctx, c.Classifier, page, c.Weights); err != nil {
+		if j.Anchors, err = critic.SayAnchors(ctx, c.Classifier, page, c.Weights, with.URLs); err != nil {
 			return nil, err
 		}
 	}

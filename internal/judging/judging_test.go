@@ -31,6 +31,7 @@ type model struct {
 	fallback string
 	hasty    bool
 	state    []byte // that a guide was called with
+	terms    int    // of the page that was judged last
 }
 
 func (*model) Classes() []string         { return []string{"off", "on"} }
@@ -45,7 +46,8 @@ func (m *model) Hasty() critic.Classifier {
 	return &hasty
 }
 
-func (m *model) Predict(_ context.Context, o *critic.Prediction, _ *schemas.Page) error {
+func (m *model) Predict(_ context.Context, o *critic.Prediction, page *schemas.Page) error {
+	m.terms = len(page.GetTerms())
 	for _, p := range [][]float64{o.Raw, o.Tempered, o.Calibrated} {
 		p[0], p[1] = 1-m.r, m.r
 	}
@@ -313,12 +315,14 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// TestFields: a judgement has the posteriors, the texts of links and the words of the page only for crawls that read them.
+// TestFields: a judgement has the posteriors, the words of links and the words of the page only for crawls that read them, and the
+// words of links are not those of URLs where labels follow from these.
 func TestFields(t *testing.T) {
-	page := &schemas.Page{Url: "http://u.test/", Terms: []string{"word"}, Tokens: []uint32{0}, LeafLengths: []uint32{1}, Links: []*schemas.Link{{Url: "http://v.test/"}}}
-	w := &world{models: models{"a": {version: "a", r: .75}}, parsed: parsedOf(page, nil)}
-	for i := range 8 {
-		w.ctl = &schemas.CrawlControl{Critic: "a", Learning: new(schemas.Learning)}
+	page := &schemas.Page{Url: "http://u.test/", Terms: []string{"word"}, Tokens: []uint32{0}, LeafLengths: []uint32{1}, Links: []*schemas.Link{{Url: "http://v.test/other"}}}
+	by := &model{version: "a", r: .75}
+	w := &world{models: models{"a": by}, parsed: parsedOf(page, nil)}
+	for i := range 16 {
+		w.ctl = &schemas.CrawlControl{Critic: "a", Learning: new(schemas.Learning), LabelsFromUrls: i&8 != 0}
 		posteriors, anchors, words := i&1 != 0, i&2 != 0, i&4 != 0
 		if posteriors {
 			w.ctl.Learning.Topics = schemas.TopicFeatures_TOPIC_FEATURES_ALL
@@ -332,6 +336,9 @@ func TestFields(t *testing.T) {
 		j, _, err := w.judge(t.Context())
 		if err != nil || (len(j.GetPosteriors()) > 0) != posteriors || (len(j.GetAnchors()) > 0) != anchors || (j.GetDocument() != nil) != words {
 			t.Errorf("posteriors %v, anchors %v, words %v: %v, %v", posteriors, anchors, words, j, err)
+		}
+		if urls := anchors && i&8 == 0; (by.terms == 2) != urls {
+			t.Errorf("anchors %v, labels_from_urls %v: %d terms were judged", anchors, w.ctl.LabelsFromUrls, by.terms)
 		}
 		if Guided(w.ctl) != words {
 			t.Errorf("words %v: Guided is %v", words, Guided(w.ctl))

@@ -12,7 +12,7 @@
 // backlinks below the data folder, where models are stored under their digests and mapped by all processes of a machine. State: none; a model that
 // is missing there, or damaged, is fetched again, in the background.
 //
-// Links: where a policy of the crawl reads them, the text of each link is judged as well (Judgement.anchors), by the critic that judged the
+// Links: where a policy of the crawl reads them, the words of each link and of its URL are judged as well (Judgement.anchors), by the critic that judged the
 // page; a service is not used for that.
 //
 // Guides (package guide) that policies of the crawl rank by score the links of every page that may be followed, with their state of the path to the

@@ -5,22 +5,28 @@ import (
 	"math"
 
 	"forager/internal/classify/taxonomy"
+	"forager/internal/page/text"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 
-// SayAnchors judges the text of each link as if it were a page. It returns raw R by the weights of the classes
-// (Weigh), in units of 1/schemas.AnchorSteps, in the order of Page.links. An empty text is judged as a page
-// without words. The result is nil for a classifier that calls a service, and for a page whose links must not be
+// SayAnchors judges the text of each link as if it were a page; with urls, the text is followed by the words of the last segment of the link's URL
+// (weburl.LastSegment). It returns raw R by the weights of the classes (Weigh), in units of 1/schemas.AnchorSteps, in the order of Page.links. An
+// empty text is judged as a page without words. The result is nil for a classifier that calls a service, and for a page whose links must not be
 // followed. The error is the classifier's.
-func SayAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights) ([]uint32, error) {
+func SayAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights, urls bool) ([]uint32, error) {
 	if s, ok := by.(interface{ Asks() bool }); p.GetNofollow() || ok && s.Asks() {
 		return nil, nil
 	}
-	text, o := newSpan(p), NewPrediction(len(weights.Focus))
+	words, o := newSpan(p), NewPrediction(len(weights.Focus))
 	o.rawOnly = true
 	anchors := make([]uint32, len(p.GetLinks()))
 	for i, l := range p.GetLinks() {
-		if err := by.Predict(ctx, o, text.of(l)); err != nil {
+		words.set(l)
+		if urls {
+			words.addURL(l.GetUrl())
+		}
+		if err := by.Predict(ctx, o, &words.piece); err != nil {
 			return nil, err
 		}
 		var r float64
@@ -32,18 +38,27 @@ func SayAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights *ta
 	return anchors, nil
 }
 
-// span extracts parts of a page.
+// span makes pages of the words of links, one after another.
 type span struct {
-	page  *schemas.Page
-	ends  []uint32 // end of the tokens of each leaf
+	page *schemas.Page
+	ends []uint32 // end of the tokens of each leaf
+	// piece has a leaf for the text of the link, and one for the words of its URL. It has no URL.
 	piece schemas.Page
-	// terms of the part by their index in the page; number is the position of a term of the page in the part, plus
-	// 1.
-	terms, number []uint32
+	// number is the index of a term of piece.
+	number map[string]uint32
+	url    text.Scanner
 }
 
+const (
+	// mostURLWords of a URL are judged, the first ones.
+	mostURLWords = 16
+	// fewTerms is the number of terms above which a map is not cleared but replaced: the time that clearing takes is that of its capacity.
+	fewTerms = 64
+)
+
 func newSpan(p *schemas.Page) *span {
-	s := &span{page: p, number: make([]uint32, len(p.GetTerms()))}
+	s := &span{page: p, number: make(map[string]uint32)}
+	s.piece.Language = p.GetLanguage()
 	var end uint32
 	for _, n := range p.GetLeafLengths() {
 		end += n
@@ -52,34 +67,60 @@ func newSpan(p *schemas.Page) *span {
 	return s
 }
 
-// of returns the leaves of a link as a page of one leaf, without a URL, valid until the next call. The page must
-// be consistent; a classifier has read it.
-func (s *span) of(l *schemas.Link) *schemas.Page {
-	for _, term := range s.terms {
-		s.number[term] = 0
+// set begins the piece with the leaves of a link. The page must be consistent; a classifier has read it.
+func (s *span) set(l *schemas.Link) {
+	if len(s.number) > fewTerms {
+		s.number = make(map[string]uint32)
 	}
-	s.terms, s.piece.Terms, s.piece.Tokens = s.terms[:0], s.piece.Terms[:0], s.piece.Tokens[:0]
-	for _, term := range s.tokens(l) {
-		if s.number[term] == 0 {
-			s.terms = append(s.terms, term)
-			s.piece.Terms = append(s.piece.Terms, s.page.Terms[term])
-			s.number[term] = uint32(len(s.terms))
+	clear(s.number)
+	p := &s.piece
+	p.Terms, p.Tokens, p.Shapes, p.LeafLengths = p.Terms[:0], p.Tokens[:0], p.Shapes[:0], p.LeafLengths[:0]
+	from, to := s.tokens(l)
+	for i := from; i < to; i++ {
+		term := s.page.Terms[s.page.Tokens[i]]
+		n, known := s.number[term]
+		if !known {
+			n = s.term(term)
 		}
-		s.piece.Tokens = append(s.piece.Tokens, s.number[term]-1)
+		s.token(n, text.ShapeAt(s.page.Shapes, int(i)))
 	}
-	s.piece.LeafLengths = append(s.piece.LeafLengths[:0], uint32(len(s.piece.Tokens)))
-	return &s.piece
+	p.LeafLengths = append(p.LeafLengths, to-from)
 }
 
-// tokens returns the tokens of a link's leaves; a link may refer to leaves that the page does not have.
-func (s *span) tokens(l *schemas.Link) []uint32 {
+// addURL adds the words of a URL.
+func (s *span) addURL(url string) {
+	var n uint32
+	for s.url.Reset(weburl.LastSegment(url)); n < mostURLWords && s.url.Next(); n++ {
+		term, known := s.number[string(s.url.Token())]
+		if !known {
+			term = s.term(string(s.url.Token()))
+		}
+		s.token(term, s.url.Shape())
+	}
+	s.piece.LeafLengths = append(s.piece.LeafLengths, n)
+}
+
+// term adds a term that the piece does not have.
+func (s *span) term(term string) uint32 {
+	n := uint32(len(s.piece.Terms))
+	s.number[term] = n
+	s.piece.Terms = append(s.piece.Terms, term)
+	return n
+}
+
+func (s *span) token(term uint32, shape text.Shape) {
+	s.piece.Shapes = text.AppendShape(s.piece.Shapes, len(s.piece.Tokens), shape)
+	s.piece.Tokens = append(s.piece.Tokens, term)
+}
+
+// tokens returns the range of the tokens of a link's leaves; a link may refer to leaves that the page does not have.
+func (s *span) tokens(l *schemas.Link) (from, to uint32) {
 	first, last := int(l.GetFirstLeaf()), min(int(l.GetLastLeaf()), len(s.ends)-1)
 	if first > last {
-		return nil
+		return 0, 0
 	}
-	var from uint32
 	if first > 0 {
 		from = s.ends[first-1]
 	}
-	return s.page.Tokens[from:s.ends[last]]
+	return from, s.ends[last]
 }

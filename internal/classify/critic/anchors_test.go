@@ -3,6 +3,7 @@ package critic
 import (
 	"context"
 	"math"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -10,30 +11,50 @@ import (
 
 	"forager/internal/classify/taxonomy"
 	"forager/internal/page/dom"
+	"forager/internal/page/text"
+	"forager/internal/web/weburl"
 	"forager/schemas"
 )
 
-// TestAnchorsAreJudgedAsTexts compares with the same words judged as a text of their own.
+// TestAnchorsAreJudgedAsTexts compares with the same words, and those of URLs, judged as a text of their own, also in a script without spaces.
 func TestAnchorsAreJudgedAsTexts(t *testing.T) {
-	m, _ := train(t, sentences(40, "a/chess", "a/go", "b/cars"), Settings{})
+	examples := NewExamples(text.Settings{Bigrams: true})
+	for _, x := range sentences(40, "a/chess", "a/go", "b/cars", "a/围棋", "b/汽车") {
+		if err := examples.AddText(x.url, []string{x.topic}, x.text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, _, err := Train(t.Context(), examples, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	weights, err := Weigh(m, taxonomy.Marking{Good: []string{"a"}, Weights: map[string]float64{"a": .5}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := append(strings.Fields("a b chess go cars page link the of"), "unheard")
+	vocabulary := append(strings.Fields("a b chess go cars page link the of 围棋 汽车 围"), "unheard")
+	segments := []string{"", "chess", "go_cars.html", "Chess-unheard/", "a?b=cars", url.PathEscape("围棋"), url.PathEscape("汽车_go")}
 	rapid.Check(t, func(t *rapid.T) {
 		var html strings.Builder
 		var texts []string
+		urls := rapid.Bool().Draw(t, "urls")
 		for i := range rapid.IntRange(0, 5).Draw(t, "links") {
-			text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 0, 4).Draw(t, "words"), " ")
-			html.WriteString("<p>" + rapid.SampledFrom(words).Draw(t, "beside") + " <a href=/" + string(rune('a'+i)) + "><b>" + text + "</b></a>")
-			texts = append(texts, text)
+			segment := rapid.SampledFrom(segments).Draw(t, "segment")
+			words := strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 0, 4).Draw(t, "words"), " ")
+			html.WriteString("<p>" + rapid.SampledFrom(vocabulary).Draw(t, "beside") + " <a href=/" + string(rune('p'+i)) + "/" + segment + "><b>" + words + "</b></a>")
+			if urls {
+				if segment == "" {
+					segment = string(rune('p' + i))
+				}
+				words += " . " + weburl.LastSegment("http://h/"+segment)
+			}
+			texts = append(texts, words)
 		}
 		p, err := dom.Parse([]byte(html.String()), "text/html", "http://h/", dom.Settings{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		anchors, err := SayAnchors(context.Background(), m, p, weights)
+		anchors, err := SayAnchors(context.Background(), m, p, weights, urls)
 		if err != nil || len(anchors) != len(p.Links) || len(anchors) != len(texts) {
 			t.Fatalf("%d anchors of %d links, %v", len(anchors), len(p.Links), err)
 		}
@@ -63,7 +84,7 @@ func TestNoAnchorsWithoutSource(t *testing.T) {
 		want     int
 	}{"links beyond the last leaf": {m, false, 1}, "a service": {service{m}, false, 0}, "no links to follow": {m, true, 0}} {
 		p.Nofollow = c.nofollow
-		if anchors, err := SayAnchors(context.Background(), c.by, p, &taxonomy.Weights{Focus: []float64{1, 0}}); err != nil || len(anchors) != c.want {
+		if anchors, err := SayAnchors(context.Background(), c.by, p, &taxonomy.Weights{Focus: []float64{1, 0}}, true); err != nil || len(anchors) != c.want {
 			t.Errorf("%s: %v, %v", name, anchors, err)
 		}
 	}

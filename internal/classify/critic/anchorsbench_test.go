@@ -21,7 +21,7 @@ func BenchmarkAnchors(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var html strings.Builder
 	for i := range 100 {
-		fmt.Fprintf(&html, "<p>the page of word%d and a link of the other%d kind <a href=/%d>word%d link other%d</a>", r.IntN(15), r.IntN(15), i, r.IntN(15), r.IntN(15))
+		fmt.Fprintf(&html, "<p>the page of word%d and a link of the other%d kind <a href=/%d/word%d_page.html>word%d link other%d</a>", r.IntN(15), r.IntN(15), i, r.IntN(15), r.IntN(15), r.IntN(15))
 	}
 	p, err := dom.Parse([]byte(html.String()), "text/html", "http://h/", dom.Settings{})
 	if err != nil {
@@ -38,13 +38,15 @@ func BenchmarkAnchors(b *testing.B) {
 			}
 		}
 	})
-	b.Run("anchors", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := SayAnchors(context.Background(), m, p, weights); err != nil {
-				b.Fatal(err)
+	for name, urls := range map[string]bool{"anchors": false, "anchors and URLs": true} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := SayAnchors(context.Background(), m, p, weights, urls); err != nil {
+					b.Fatal(err)
+				}
 			}
-		}
-	})
+		})
+	}
 	b.Run("parse", func(b *testing.B) {
 		body := []byte(html.String())
 		for b.Loop() {

@@ -19,8 +19,8 @@
 //
 // Classifier is the interface of everything that classifies pages: a Model, rules (package pagerules), an HTTP
 // service (package httpmodel), a critic of pages on topic alone (package pulearning). Package criticfile opens a file
-// of any of them. Say makes a schemas.Judgement of the prediction of any Classifier. SayAnchors judges the anchor text
-// of each link as if it were a page, which predicts the relevance of a target before an apprentice is trained.
+// of any of them. Say makes a schemas.Judgement of the prediction of any Classifier. SayAnchors judges the words of
+// each link and of its URL as if they were a page, which predicts the relevance of a target before an apprentice is trained.
 //
 // R(u) is the sum of the posteriors of the classes at and below the focus topics, weighted by the crawl's
 // marking of topics. The weights of the classes (Weigh) are an argument of Say, so that they are computed once

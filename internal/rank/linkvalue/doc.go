@@ -11,7 +11,7 @@
 //	           fetched, in whichever order they and the source were; p is its prior
 //	near       the same with the links close to v on the page counted by their distance, and the yield as the prior
 //	rank       of the log odds of the source among the pages fetched: of all classes, and among topics only
-//	anchor     the log odds of the link's own text under the critic
+//	anchor     the log odds of the words of the link and of the last segment of v under the critic
 //	relevance  of the source, calibrated
 //
 // and the mean yield, rank and log odds of R, the agreement of the sources (the log odds of their yields less those of the mean R, pooled),

@@ -64,7 +64,7 @@ type target struct {
 // edge is a link to a target.
 type edge struct {
 	from *source
-	// index of the link on its page, and log odds of its text by the critic, 0 if it was not judged.
+	// index of the link on its page, and log odds of its words by the critic, 0 if it was not judged.
 	index  int
 	anchor float64
 }
@@ -173,7 +173,7 @@ func (r *Ranker) deliver(t *target, relevance float64, rec *schemas.LinkFound) {
 	}
 }
 
-// anchorOdds returns the log odds of the text of a link, in quarters, clipped as in package policy.
+// anchorOdds returns the log odds of the words of a link, in quarters, clipped as in package policy.
 func anchorOdds(anchor uint32) float64 {
 	const clip = 5e-4
 	p := min(max(float64(anchor)/schemas.AnchorSteps, clip), 1-clip)

@@ -14,7 +14,7 @@
 //	unfocused   first in, first out (1999)
 //	random      a fixed pseudo-random order
 //	soft-focus  R(u) (1999), by any of its posteriors or by its log odds
-//	anchor      R(u) as the prior odds, the critic's judgement of the link's text as the evidence
+//	anchor      R(u) as the prior odds, the critic's judgement of the link's words (Judgement.anchors) as the evidence
 //	apprentice  Pr(high|u,v) of the apprentice's model (2002, §2.2); soft focus while there is no model
 //	link-value  the relevance expected of v by what other links of its sources led to (package linkvalue)
 //

@@ -19,7 +19,7 @@ type Source struct {
 	Raw, Tempered, Calibrated float64
 	// LogOdds of Raw, and TopicLogOdds among topics only, finite (schemas.LogOddsOf).
 	LogOdds, TopicLogOdds float64
-	// Anchor is R of the link's own text, [0,1]; HasAnchor reports whether the critic has judged it.
+	// Anchor is R of the link's own words, [0,1]; HasAnchor reports whether the critic has judged it.
 	Anchor    float64
 	HasAnchor bool
 	// Raised: a hub links to v (schemas.HubRanked.raised), the same for all links of v.
@@ -120,7 +120,7 @@ func (r apprentice) Score(v string, s *Source) float64 {
 	return r.softFocus.Score(v, s)
 }
 
-// anchor takes R(u) as the prior odds that v is relevant, and the critic's judgement of the link's text as the evidence. In
+// anchor takes R(u) as the prior odds that v is relevant, and the critic's judgement of the link's words as the evidence. In
 // log odds Bayes' rule is a sum, less the odds of an empty text, which are the same for all links; half of it keeps the
 // order and the clipping.
 type anchor struct{ softFocus }

@@ -156,7 +156,7 @@ CREATE TABLE IF NOT EXISTS links_rows
     nofollow Bool,
     relevance Float64 COMMENT 'R(u), raw',
     tempered Float64,
-    anchor Nullable(Float64) COMMENT 'R of the text of the link, raw; null = the critic was not asked',
+    anchor Nullable(Float64) COMMENT 'R of the words of the link, those of its text and of its URL, raw; null = the critic was not asked',
     guidance Map(String, Float64) COMMENT 'scores by guides; those that failed are missing',
     found_at DateTime64(3, 'UTC') COMMENT 'when u was fetched' CODEC(Delta, ZSTD(1)),
     partition UInt32,
