@@ -77,12 +77,7 @@ func (s *span) set(l *schemas.Link) {
 	p.Terms, p.Tokens, p.Shapes, p.LeafLengths = p.Terms[:0], p.Tokens[:0], p.Shapes[:0], p.LeafLengths[:0]
 	from, to := s.tokens(l)
 	for i := from; i < to; i++ {
-		term := s.page.Terms[s.page.Tokens[i]]
-		n, known := s.number[term]
-		if !known {
-			n = s.term(term)
-		}
-		s.token(n, text.ShapeAt(s.page.Shapes, int(i)))
+		s.add(s.page.Terms[s.page.Tokens[i]], text.ShapeAt(s.page.Shapes, int(i)))
 	}
 	p.LeafLengths = append(p.LeafLengths, to-from)
 }
@@ -91,26 +86,22 @@ func (s *span) set(l *schemas.Link) {
 func (s *span) addURL(url string) {
 	var n uint32
 	for s.url.Reset(weburl.LastSegment(url)); n < mostURLWords && s.url.Next(); n++ {
-		term, known := s.number[string(s.url.Token())]
-		if !known {
-			term = s.term(string(s.url.Token()))
-		}
-		s.token(term, s.url.Shape())
+		s.add(string(s.url.Token()), s.url.Shape())
 	}
 	s.piece.LeafLengths = append(s.piece.LeafLengths, n)
 }
 
-// term adds a term that the piece does not have.
-func (s *span) term(term string) uint32 {
-	n := uint32(len(s.piece.Terms))
-	s.number[term] = n
-	s.piece.Terms = append(s.piece.Terms, term)
-	return n
-}
-
-func (s *span) token(term uint32, shape text.Shape) {
-	s.piece.Shapes = text.AppendShape(s.piece.Shapes, len(s.piece.Tokens), shape)
-	s.piece.Tokens = append(s.piece.Tokens, term)
+// add adds a token to the last leaf.
+func (s *span) add(term string, shape text.Shape) {
+	p := &s.piece
+	n, known := s.number[term]
+	if !known {
+		n = uint32(len(p.Terms))
+		s.number[term] = n
+		p.Terms = append(p.Terms, term)
+	}
+	p.Shapes = text.AppendShape(p.Shapes, len(p.Tokens), shape)
+	p.Tokens = append(p.Tokens, n)
 }
 
 // tokens returns the range of the tokens of a link's leaves; a link may refer to leaves that the page does not have.
