@@ -181,6 +181,9 @@ func Open(o Options) (*Store, error) {
 		}
 		return nil, stream.Broken(fmt.Errorf("open state %s: %w (to rebuild it from the topics, delete the directory)", o.Dir, err))
 	}
+	// Buffers into which a log was replayed are large already.
+	buffers := db.Metrics().MemTable
+	reservation.grow(int(buffers.Size + buffers.ZombieSize))
 	s := &Store{db: db, tx: newChanges(), sync: o.Sync, reservation: reservation}
 	if err := s.begin(o); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -278,14 +278,24 @@ func TestStoreSharesACache(t *testing.T) {
 	}
 }
 
-// Pebble takes write buffers out of its cache; full ones must leave the cache its size, and empty ones no more than that.
+// Pebble takes write buffers out of its cache; full ones must leave the cache its size, also those into which a log was replayed, and empty ones no
+// more than that.
 func TestStoreLeavesTheCacheItsSize(t *testing.T) {
 	const size, buffer = 4 << 20, 4 << 20
 	cache := NewCache(size)
 	defer cache.Close()
 	for i := range 3 {
-		idle := openStore(t, Options{Dir: fmt.Sprint("idle", i), FS: vfs.NewMem(), Cache: cache, MemTable: buffer})
-		defer idle.Close()
+		o := Options{Dir: fmt.Sprint("idle", i), FS: vfs.NewMem(), Cache: cache, MemTable: buffer}
+		idle := openStore(t, o)
+		for n := range i * 150 {
+			if err := errors.Join(idle.Set([]byte{1, byte(n)}, make([]byte, 10_000)), idle.Commit(Marks{})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := idle.Close(); err != nil {
+			t.Fatal(err)
+		}
+		defer openStore(t, o).Close()
 	}
 	for round := range 3 { // what one Store takes must come back at its end
 		s := openStore(t, Options{Dir: fmt.Sprint("p", round), FS: vfs.NewMem(), Cache: cache, MemTable: buffer})
