@@ -181,8 +181,7 @@ func Open(o Options) (*Store, error) {
 		}
 		return nil, stream.Broken(fmt.Errorf("open state %s: %w (to rebuild it from the topics, delete the directory)", o.Dir, err))
 	}
-	// Buffers into which a log was replayed are large already.
-	buffers := db.Metrics().MemTable
+	buffers := db.Metrics().MemTable // those into which a log was replayed are large already
 	reservation.grow(int(buffers.Size + buffers.ZombieSize))
 	s := &Store{db: db, tx: newChanges(), sync: o.Sync, reservation: reservation}
 	if err := s.begin(o); err != nil {

@@ -24,11 +24,9 @@ func LastSegment(canonical string) string {
 	if dot := strings.LastIndexByte(segment, '.'); dot >= 0 && suffixes[strings.ToLower(segment[dot+1:])] {
 		segment = segment[:dot]
 	}
-	if query != "" {
-		segment += " " + query
-	}
+	segment += " " + query
 	if plain, err := url.PathUnescape(segment); err == nil {
 		segment = plain
 	}
-	return separators.Replace(segment)
+	return strings.TrimSpace(separators.Replace(segment))
 }

@@ -11,7 +11,7 @@ func TestLastSegment(t *testing.T) {
 		"https://h.test/title/Arch_Linux_(Deutsch)":       "Arch Linux (Deutsch)",
 		"https://h.test/%E4%B8%AD%E6%96%87":               "中文",
 		"https://h.test/wiki/index.PHP?title=Red+panda&x": "index title=Red panda&x",
-		"https://h.test/?q=a%2Fb":                         " q=a/b",
+		"https://h.test/?q=a%2Fb":                         "q=a/b",
 		"https://h.test/100%":                             "100%",
 		"https://h.test/.html":                            "",
 	} {
