@@ -18,13 +18,8 @@ import (
 
 // TestAnchorsAreJudgedAsTexts compares with the same words, and those of URLs, judged as a text of their own, also in a script without spaces.
 func TestAnchorsAreJudgedAsTexts(t *testing.T) {
-	examples := NewExamples(text.Settings{Bigrams: true})
-	for _, x := range sentences(40, "a/chess", "a/go", "b/cars", "a/围棋", "b/汽车") {
-		if err := examples.AddText(x.url, []string{x.topic}, x.text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m, _, err := Train(t.Context(), examples, Settings{})
+	all := sentences(40, "a/chess", "a/go", "b/cars", "a/围棋", "b/汽车")
+	m, _, err := Train(t.Context(), examplesBy(t, text.Settings{Bigrams: true}, all), Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +28,7 @@ func TestAnchorsAreJudgedAsTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	vocabulary := append(strings.Fields("a b chess go cars page link the of 围棋 汽车 围"), "unheard")
-	segments := []string{"", "chess", "go_cars.html", "Chess-unheard/", "a?b=cars", url.PathEscape("围棋"), url.PathEscape("汽车_go")}
+	segments := []string{"", "chess", "go_cars.html", "Chess-unheard/", "a?b=cars", url.PathEscape("围棋"), url.PathEscape("汽车_go"), strings.Repeat("chess_", mostURLWords) + "cars"}
 	rapid.Check(t, func(t *rapid.T) {
 		var html strings.Builder
 		var texts []string
@@ -41,12 +36,13 @@ func TestAnchorsAreJudgedAsTexts(t *testing.T) {
 		for i := range rapid.IntRange(0, 5).Draw(t, "links") {
 			segment := rapid.SampledFrom(segments).Draw(t, "segment")
 			words := strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 0, 4).Draw(t, "words"), " ")
-			html.WriteString("<p>" + rapid.SampledFrom(vocabulary).Draw(t, "beside") + " <a href=/" + string(rune('p'+i)) + "/" + segment + "><b>" + words + "</b></a>")
+			html.WriteString("<p>" + rapid.SampledFrom(vocabulary).Draw(t, "text before") + " <a href=/" + string(rune('p'+i)) + "/" + segment + "><b>" + words + "</b></a>")
 			if urls {
 				if segment == "" {
 					segment = string(rune('p' + i))
 				}
-				words += " . " + weburl.LastSegment("http://h/"+segment)
+				ofURL := strings.Fields(weburl.LastSegment("http://h/" + segment))
+				words += " . " + strings.Join(ofURL[:min(len(ofURL), mostURLWords)], " ")
 			}
 			texts = append(texts, words)
 		}

@@ -57,7 +57,13 @@ func sentences(n int, topics ...string) []labelled {
 
 func examples(t testing.TB, all []labelled) *Examples {
 	t.Helper()
-	e := new(Examples)
+	return examplesBy(t, text.Settings{}, all)
+}
+
+// examplesBy is examples, whose words are cut by s.
+func examplesBy(t testing.TB, s text.Settings, all []labelled) *Examples {
+	t.Helper()
+	e := NewExamples(s)
 	for _, x := range all {
 		if err := e.AddText(x.url, []string{x.topic}, x.text); err != nil {
 			t.Fatal(err)
