@@ -93,8 +93,8 @@ func Start(ctx context.Context, dir, address string, s Settings) (*Endpoint, err
 	return e, nil
 }
 
-// Time limits for a header and a body to arrive, and for an idle connection. The gateway limits the header to 8 KiB. A connection on which no
-// request has come it closes with a response, which clients take for a fault: headerTime is longer than they keep such a connection (minio-go a minute).
+// Time limits for a header and a body to arrive, and for an idle connection. The gateway limits the header to 8 KiB. After headerTime
+// it sends an error to a client that has connected and sent no request, and closes. It is longer than clients keep such connections (minio-go a minute).
 var (
 	headerTime = 90 * time.Second
 	bodyTime   = 10 * time.Minute
