@@ -13,12 +13,16 @@ import (
 // SayAnchors judges the text of each link as if it were a page; with urls, the text is followed by the words of the last segment of the link's URL
 // (weburl.LastSegment). It returns raw R by the weights of the classes (Weigh), in units of 1/schemas.AnchorSteps, in the order of Page.links. An
 // empty text is judged as a page without words. The result is nil for a classifier that calls a service, and for a page whose links must not be
-// followed. The error is the classifier's.
+// followed. The error is the classifier's, or that of an inconsistent page.
 func SayAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights, urls bool) ([]uint32, error) {
 	if s, ok := by.(interface{ Asks() bool }); p.GetNofollow() || ok && s.Asks() {
 		return nil, nil
 	}
-	words, o := newSpan(p), NewPrediction(len(weights.Focus))
+	words, err := newSpan(p)
+	if err != nil {
+		return nil, err
+	}
+	o := NewPrediction(len(weights.Focus))
 	o.rawOnly = true
 	anchors := make([]uint32, len(p.GetLinks()))
 	for i, l := range p.GetLinks() {
@@ -40,8 +44,8 @@ func SayAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights *ta
 
 // span makes pages of the words of links, one after another.
 type span struct {
-	page *schemas.Page
-	ends []uint32 // end of the tokens of each leaf
+	page   *schemas.Page
+	leaves text.Leaves
 	// piece has a leaf for the text of the link, and one for the words of its URL. It has no URL.
 	piece schemas.Page
 	// number is the index of a term of piece.
@@ -56,18 +60,12 @@ const (
 	fewTerms = 64
 )
 
-func newSpan(p *schemas.Page) *span {
-	s := &span{page: p, number: make(map[string]uint32)}
-	s.piece.Language = p.GetLanguage()
-	var end uint32
-	for _, n := range p.GetLeafLengths() {
-		end += n
-		s.ends = append(s.ends, end)
-	}
-	return s
+func newSpan(p *schemas.Page) (*span, error) {
+	leaves, err := text.LeavesOf(p)
+	return &span{page: p, leaves: leaves, piece: schemas.Page{Language: p.GetLanguage()}, number: make(map[string]uint32)}, err
 }
 
-// set begins the piece with the leaves of a link. The page must be consistent; a classifier has read it.
+// set begins the piece with the leaves of a link. The terms of the page must be consistent; a classifier has read it.
 func (s *span) set(l *schemas.Link) {
 	if len(s.number) > fewTerms {
 		s.number = make(map[string]uint32)
@@ -75,11 +73,11 @@ func (s *span) set(l *schemas.Link) {
 	clear(s.number)
 	p := &s.piece
 	p.Terms, p.Tokens, p.Shapes, p.LeafLengths = p.Terms[:0], p.Tokens[:0], p.Shapes[:0], p.LeafLengths[:0]
-	from, to := s.tokens(l)
+	from, to := s.leaves.Tokens(int(l.GetFirstLeaf()), int(l.GetLastLeaf()))
 	for i := from; i < to; i++ {
-		s.add(s.page.Terms[s.page.Tokens[i]], text.ShapeAt(s.page.Shapes, int(i)))
+		s.add(s.page.Terms[s.page.Tokens[i]], text.ShapeAt(s.page.Shapes, i))
 	}
-	p.LeafLengths = append(p.LeafLengths, to-from)
+	p.LeafLengths = append(p.LeafLengths, uint32(to-from))
 }
 
 // addURL adds the words of a URL.
@@ -102,16 +100,4 @@ func (s *span) add(term string, shape text.Shape) {
 	}
 	p.Shapes = text.AppendShape(p.Shapes, len(p.Tokens), shape)
 	p.Tokens = append(p.Tokens, n)
-}
-
-// tokens returns the range of the tokens of a link's leaves; a link may refer to leaves that the page does not have.
-func (s *span) tokens(l *schemas.Link) (from, to uint32) {
-	first, last := int(l.GetFirstLeaf()), min(int(l.GetLastLeaf()), len(s.ends)-1)
-	if first > last {
-		return 0, 0
-	}
-	if first > 0 {
-		from = s.ends[first-1]
-	}
-	return from, s.ends[last]
 }

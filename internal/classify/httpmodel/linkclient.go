@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"forager/internal/page/text"
 	"forager/internal/rank/guide"
 	"forager/schemas"
 )
@@ -81,14 +82,17 @@ func (c *LinkClient) page(v *guide.View) (*linksSent, error) {
 			s.Judgement.Topics = append(s.Judgement.Topics, topicSent{t.GetTopic(), t.GetTempered()})
 		}
 	}
-	ends := leafEnds(v.Page)
+	leaves, err := text.LeavesOf(v.Page)
+	if err != nil {
+		return nil, err
+	}
 	for _, l := range v.Page.GetLinks() {
 		var sent linkSent
 		if sends("url") {
 			sent.URL = l.GetUrl()
 		}
 		if sends("anchor") {
-			if sent.Anchor, err = anchorOf(v.Page, ends, l, c.settings.TextBytes); err != nil {
+			if sent.Anchor, err = anchorOf(v.Page, leaves, l, c.settings.TextBytes); err != nil {
 				return nil, err
 			}
 		}
@@ -97,29 +101,13 @@ func (c *LinkClient) page(v *guide.View) (*linksSent, error) {
 	return s, nil
 }
 
-// leafEnds returns the end of the tokens of each leaf.
-func leafEnds(p *schemas.Page) []int {
-	ends, end := make([]int, len(p.GetLeafLengths())), 0
-	for i, n := range p.GetLeafLengths() {
-		end += int(n)
-		ends[i] = min(end, len(p.GetTokens()))
-	}
-	return ends
-}
-
 // anchorOf returns the text of a link; "" where it has none.
-func anchorOf(p *schemas.Page, ends []int, l *schemas.Link, limit int) (string, error) {
-	first, last := int(l.GetFirstLeaf()), min(int(l.GetLastLeaf()), len(ends)-1)
-	if first > last {
+func anchorOf(p *schemas.Page, leaves text.Leaves, l *schemas.Link, limit int) (string, error) {
+	from, to := leaves.Tokens(int(l.GetFirstLeaf()), int(l.GetLastLeaf()))
+	if from == to {
 		return "", nil
 	}
-	begin := 0
-	if first > 0 {
-		begin = ends[first-1]
-	}
-	return textOf(&schemas.Page{
-		Url: p.GetUrl(), Terms: p.GetTerms(), Tokens: p.GetTokens()[begin:ends[last]], LeafLengths: p.GetLeafLengths()[first : last+1],
-	}, limit)
+	return textOf(p, from, to, p.GetLeafLengths()[l.GetFirstLeaf():], limit)
 }
 
 // linksAnswer is the response about the links of a page; a score that is null is different from one that is 0.

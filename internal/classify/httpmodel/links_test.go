@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"forager/internal/page/text"
 	"forager/internal/platform/modelfile"
 	"forager/internal/rank/guide"
 	"forager/schemas"
@@ -26,11 +27,15 @@ func links(t testing.TB, source string) *LinkPredicate {
 	return p
 }
 
-// viewed is a page of three links as a guide sees it.
+// viewed is a page of three links as a guide sees it, some of whose words have capitals.
 func viewed() *guide.View {
+	var shapes []byte
+	for at, s := range []text.Shape{text.Lower, text.Capital, text.Lower, text.Capitals, text.Lower} {
+		shapes = text.AppendShape(shapes, at, s)
+	}
 	return &guide.View{
 		Page: &schemas.Page{
-			Url: "http://h/x", Title: "T", Terms: []string{"a", "bb", "ccc"}, Tokens: []uint32{0, 1, 0, 2, 1}, LeafLengths: []uint32{0, 2, 1, 2},
+			Url: "http://h/x", Title: "T", Terms: []string{"a", "bb", "ccc"}, Tokens: []uint32{0, 1, 0, 2, 1}, LeafLengths: []uint32{0, 2, 1, 2}, Shapes: shapes,
 			Links: []*schemas.Link{{Url: "http://h/a", FirstLeaf: 1, LastLeaf: 2}, {Url: "http://h/b"}, {Url: "http://h/c", FirstLeaf: 3, LastLeaf: 9}},
 		},
 		Judgement: &schemas.Judgement{Raw: .5, Tempered: .25, Calibrated: .75, BestIsFocus: true, Topics: []*schemas.TopicScore{{Topic: "A", Tempered: .25}}},
@@ -40,10 +45,10 @@ func viewed() *guide.View {
 
 func TestWhatIsSentOfLinks(t *testing.T) {
 	for source, want := range map[string]string{
-		"": `{"url":"http://h/x","title":"T","text":"a bb\na\nccc bb",` +
+		"": `{"url":"http://h/x","title":"T","text":"a Bb\na\nCCC bb",` +
 			`"judgement":{"raw":0.5,"tempered":0.25,"calibrated":0.75,"best_is_focus":true,"topics":[{"topic":"A","probability":0.25}]},"state":"two hops",` +
-			`"links":[{"url":"http://h/a","anchor":"a bb\na"},{"url":"http://h/b"},{"url":"http://h/c","anchor":"ccc bb"}]}`,
-		"send: [anchor]\ntext_bytes: 4": `{"state":"two hops","links":[{"anchor":"a bb"},{},{"anchor":"ccc"}]}`,
+			`"links":[{"url":"http://h/a","anchor":"a Bb\na"},{"url":"http://h/b"},{"url":"http://h/c","anchor":"CCC bb"}]}`,
+		"send: [anchor]\ntext_bytes: 4": `{"state":"two hops","links":[{"anchor":"a Bb"},{},{"anchor":"CCC"}]}`,
 		"send: [url]":                   `{"url":"http://h/x","state":"two hops","links":[{"url":"http://h/a"},{"url":"http://h/b"},{"url":"http://h/c"}]}`,
 	} {
 		c := links(t, "url: http://h/\n"+source).Client(Options{})

@@ -42,20 +42,20 @@ func (s *Sent) fieldsOf(from *schemas.Page) (*pageSent, error) {
 		return p, nil
 	}
 	var err error
-	p.Text, err = textOf(from, s.TextBytes)
+	p.Text, err = textOf(from, 0, len(from.GetTokens()), from.GetLeafLengths(), s.TextBytes)
 	return p, err
 }
 
-// textOf returns the words of a page, a line a leaf, cut between two words. Case is restored as far as parse-dom
-// keeps it, and characters of unspaced scripts are joined.
-func textOf(p *schemas.Page, limit int) (string, error) {
+// textOf returns the words of tokens [from, to) of a page, a line a leaf, cut between two words; leaves are the lengths of theirs. Case is
+// restored as far as parse-dom keeps it, and characters of unspaced scripts are joined.
+func textOf(p *schemas.Page, from, to int, leaves []uint32, limit int) (string, error) {
 	var b []byte
-	leaves, inLeaf := p.GetLeafLengths(), uint32(0)
-	for at, t := range p.GetTokens() {
+	inLeaf := uint32(0)
+	for i, t := range p.GetTokens()[from:to] {
 		if int(t) >= len(p.GetTerms()) {
 			return "", fmt.Errorf("page %s: token of term %d, it has %d terms", p.GetUrl(), t, len(p.GetTerms()))
 		}
-		word, joined := text.Written(p.Terms[t], text.ShapeAt(p.GetShapes(), at))
+		word, joined := text.Written(p.Terms[t], text.ShapeAt(p.GetShapes(), from+i))
 		apart := " "
 		if joined {
 			apart = ""

@@ -163,12 +163,12 @@ func TestTextOfAPage(t *testing.T) {
 	}
 	const whole = "NASA's Ann met 世界\niphone"
 	for limit, want := range map[int]string{100: whole, len(whole): whole, len(whole) - 1: "NASA's Ann met 世界", 9: "NASA's", 0: ""} {
-		if got, err := textOf(p, limit); err != nil || got != want {
+		if got, err := textOf(p, 0, len(p.Tokens), p.LeafLengths, limit); err != nil || got != want {
 			t.Errorf("of %d bytes: %q, %v; want %q", limit, got, err, want)
 		}
 	}
 	p.Tokens[2] = 99
-	if _, err := textOf(p, 100); err == nil {
+	if _, err := textOf(p, 0, len(p.Tokens), p.LeafLengths, 100); err == nil {
 		t.Error("a term that is not there: no error")
 	}
 }

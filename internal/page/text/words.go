@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"unicode"
 	"unicode/utf8"
+
+	"forager/schemas"
 )
 
 // Surface is a text that is already cut into tokens: a parsed page.
@@ -18,13 +20,8 @@ type Surface struct {
 	Language string
 }
 
-// SurfaceOf returns the text of a parsed page (schemas.Page), which must not be modified while it is used.
-func SurfaceOf(p interface {
-	GetTerms() []string
-	GetTokens() []uint32
-	GetShapes() []byte
-	GetLanguage() string
-}) *Surface {
+// SurfaceOf returns the text of a parsed page, which must not be modified while it is used.
+func SurfaceOf(p *schemas.Page) *Surface {
 	return &Surface{Terms: p.GetTerms(), Tokens: p.GetTokens(), Shapes: p.GetShapes(), Language: p.GetLanguage()}
 }
 

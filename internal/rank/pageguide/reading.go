@@ -14,10 +14,10 @@ import (
 
 // reading is a page with counted words.
 type reading struct {
-	page  *schemas.Page
-	whole tfidf.Document
-	words text.Settings // of parts of the page: in the language of the whole page
-	ends  []int         // end of the tokens of each leaf
+	page   *schemas.Page
+	whole  tfidf.Document
+	words  text.Settings // of parts of the page: in the language of the whole page
+	leaves text.Leaves
 }
 
 // readers are readers of words, which keep the stems of the pages that they have read.
@@ -36,14 +36,9 @@ func read(p *schemas.Page, s text.Settings) (*reading, error) {
 		r.words.Language = language
 	}
 	r.whole = count(w)
-	end := 0
-	for _, n := range p.GetLeafLengths() {
-		if end += int(n); end > len(p.GetTokens()) {
-			return nil, fmt.Errorf("words of %s: its leaves have %d tokens, it has %d", p.GetUrl(), end, len(p.GetTokens()))
-		}
-		r.ends = append(r.ends, end)
-	}
-	return r, nil
+	var err error
+	r.leaves, err = text.LeavesOf(p)
+	return r, err
 }
 
 // Document counts the words of a page as guides do, by settings of words. The error is an inconsistent page.
@@ -95,29 +90,17 @@ func (r *reading) text(s string) tfidf.Document {
 	return count(w)
 }
 
-// leaves returns the words of leaves first to last, both of the page.
-func (r *reading) leaves(first, last int) tfidf.Document {
-	from, to := r.begin(first), r.ends[last]
-	s := &text.Surface{Language: r.page.GetLanguage()}
-	for i := from; i < to; i++ {
-		s.Terms = append(s.Terms, r.page.GetTerms()[r.page.GetTokens()[i]])
-		s.Tokens = append(s.Tokens, uint32(i-from))
-		s.Shapes = text.AppendShape(s.Shapes, i-from, text.ShapeAt(r.page.GetShapes(), i))
-	}
+// part returns the words of tokens [from, to).
+func (r *reading) part(from, to int) tfidf.Document {
+	var s text.Surface
+	s.Cut(text.SurfaceOf(r.page), from, to)
 	w := readers.Get().(*text.Words)
 	defer readers.Put(w)
 	w.Set(r.words)
-	if err := w.Surface(s); err != nil {
-		panic(fmt.Sprintf("words of a part of %s: %v", r.page.GetUrl(), err)) // tokens were made of these terms
+	if err := w.Surface(&s); err != nil {
+		panic(fmt.Sprintf("words of a part of %s: %v", r.page.GetUrl(), err)) // its tokens are those of its terms
 	}
 	return count(w)
-}
-
-func (r *reading) begin(leaf int) int {
-	if leaf == 0 {
-		return 0
-	}
-	return r.ends[leaf-1]
 }
 
 // anchorTokens is the least number of tokens of an anchor with the text around it (2008 §3.4).
@@ -126,14 +109,16 @@ const anchorTokens = 4
 // anchor returns the words of a link with those of the leaves around it, one more on each side, until there are
 // anchorTokens tokens. A link may have leaves that the page does not have.
 func (r *reading) anchor(l *schemas.Link) tfidf.Document {
-	first, last := int(l.GetFirstLeaf()), min(int(l.GetLastLeaf()), len(r.ends)-1)
-	if first > last {
+	first, last := int(l.GetFirstLeaf()), int(l.GetLastLeaf())
+	if first >= len(r.leaves) || first > last {
 		return tfidf.Document{}
 	}
-	for r.ends[last]-r.begin(first) < anchorTokens && (first > 0 || last < len(r.ends)-1) {
-		first, last = max(0, first-1), min(len(r.ends)-1, last+1)
+	from, to := r.leaves.Tokens(first, last)
+	for to-from < anchorTokens && (first > 0 || last < len(r.leaves)-1) {
+		first, last = first-1, last+1
+		from, to = r.leaves.Tokens(first, last)
 	}
-	return r.leaves(first, last)
+	return r.part(from, to)
 }
 
 // firstTokens is the number of tokens that describe a page without a description (2008 §3.4).
