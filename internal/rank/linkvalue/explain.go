@@ -31,7 +31,7 @@ func (r *Ranker) Explain(url string) (x Explanation, ok bool) {
 	for k, value := range features {
 		p := Part{Feature: Names[k], Value: value, Relevance: r.value.weights[k] * value, Behind: r.behind.weights[k] * value}
 		for i := range t.edges {
-			if e := &t.edges[i]; k < pooled && e.ofLink()[k] == value {
+			if e := &t.edges[i]; k < meanYield && e.ofLink()[k] == value {
 				p.From = e.from.url
 				break
 			}

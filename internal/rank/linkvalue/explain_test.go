@@ -21,10 +21,13 @@ func TestExplains(t *testing.T) {
 			}
 			var odds, behind float64
 			for k, p := range x.Parts {
+				if p.Feature == "" {
+					t.Fatalf("feature %d has no name", k)
+				}
 				odds, behind = odds+p.Relevance, behind+p.Behind
 				for i := range w.edges {
 					e := &w.edges[i]
-					if k < pooled && (e.ofLink()[k] > p.Value || e.from.url == p.From && e.ofLink()[k] != p.Value) {
+					if k < meanYield && (e.ofLink()[k] > p.Value || e.from.url == p.From && e.ofLink()[k] != p.Value) {
 						t.Fatalf("%s of %s is %v from %d, a link has %v", p.Feature, v, p.Value, p.From, e.ofLink()[k])
 					}
 				}

@@ -8,7 +8,7 @@ import (
 // vector has a number for each feature.
 type vector [features]float64
 
-// Features of a URL; see the package's documentation. Those before pooled are the greatest among the links to it.
+// Features of a URL; see the package's documentation. Those before meanYield are the greatest among the links to it, the others of all links together.
 const (
 	bestYield = iota
 	near
@@ -16,7 +16,6 @@ const (
 	topicRank
 	anchor
 	relevance
-	pooled // from here on of all links together
 	meanYield
 	agreement
 	sources
@@ -50,8 +49,8 @@ var (
 const littleReward = .02
 
 // ofLink returns the features of a URL by one link.
-func (e *edge) ofLink() [pooled]float64 {
-	return [pooled]float64{e.from.yield, e.from.near(e.index), e.from.rank, e.from.topicRank, e.anchor, e.from.relevance}
+func (e *edge) ofLink() [meanYield]float64 {
+	return [meanYield]float64{e.from.yield, e.from.near(e.index), e.from.rank, e.from.topicRank, e.anchor, e.from.relevance}
 }
 
 // features returns those of a URL, all but the constant 0 for one without links.

@@ -9,7 +9,7 @@ import (
 )
 
 // storedFormat changes with stored, and with what is learned from a record.
-const storedFormat = 2
+const storedFormat = 3
 
 // stored is a Ranker. Its pages, URLs and what is behind pages refer to one another by positions.
 type stored struct {
