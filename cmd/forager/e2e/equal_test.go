@@ -230,8 +230,11 @@ func (r *rig) followsPaths(crawl string) {
 // untilSettled waits for that number of leaps: the last ones may follow the status of the finished crawl.
 func (r *rig) untilSettled(crawl string, leaps int) {
 	r.t.Helper()
-	for end := time.Now().Add(time.Minute); len(records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl)) < leaps; {
-		if time.Now().After(end) {
+	for have, end := -1, time.Now(); have < leaps; {
+		switch n := len(records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl)); {
+		case n > have:
+			have, end = n, time.Now().Add(time.Minute)
+		case time.Now().After(end):
 			return // sameLeaps reports what is missing
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -105,7 +105,7 @@ func TestWebsPipelineEqualsExperiment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st := r.until(c.name, "finished", 2*time.Minute, finished)
+		st := r.until(c.name, "finished", 10*time.Minute, finished)
 		if st.GetRequests() != want.Requests || st.GetEndReason() != want.EndReason || st.GetTrained() != want.Trained {
 			t.Errorf("%s: %d requests, %d leaps trained, ended with %q; experiment: %d, %d, %q", c.name,
 				st.GetRequests(), st.GetTrained(), st.GetEndReason(), want.Requests, want.Trained, want.EndReason)
@@ -209,7 +209,7 @@ func TestWebsCrawlOfCourse(t *testing.T) {
 		c := r.crawl(g, crawl, ranker, pages, nil)
 		before, began := r.stack.CPUTimes(), time.Now()
 		r.begin(c)
-		st := r.until(crawl, "finished", 2*time.Minute, finished)
+		st := r.until(crawl, "finished", 10*time.Minute, finished)
 		seconds := time.Since(began).Seconds()
 		r.verified(crawl)
 		got := r.pages(crawl)
@@ -288,7 +288,7 @@ func TestWebsExperimentCommand(t *testing.T) {
 // TestWebsDemo runs the demo on a frozen web.
 func TestWebsDemo(t *testing.T) {
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	var out strings.Builder
 	code := lab.Run(ctx, []string{
