@@ -11,7 +11,6 @@ import (
 	"forager/internal/frontier/queue"
 	"forager/internal/frontier/rescore"
 	"forager/internal/frontier/state"
-	"forager/internal/rank/linkfeature"
 	"forager/internal/web/scope"
 	"forager/internal/web/weburl"
 	"forager/schemas"
@@ -227,7 +226,7 @@ func (ap *applier) applyLinks(p *state.Page, u *state.Entry, depth uint32, rec *
 	}
 	p.Guidance = guidanceOf(rec)
 	others := make(map[uint32]*outbound)
-	if err := ap.openPage(p, rec); err != nil {
+	if err := ap.pages.AddPage(p, rec.GetTable()); err != nil {
 		return nil, err
 	}
 	if err := ap.addSiblings(p, links); err != nil {
@@ -264,21 +263,6 @@ func (ap *applier) applyLinks(p *state.Page, u *state.Entry, depth uint32, rec *
 		return nil, err
 	}
 	return settled, ap.pages.KeepPage(p)
-}
-
-// openPage adds a page with the leaf table of its record.
-func (ap *applier) openPage(p *state.Page, rec *schemas.LinkFound) error {
-	if p.Seeds {
-		return ap.pages.AddPage(p, nil)
-	}
-	if t := ap.prefetch.Table(); t != nil {
-		return ap.pages.AddPage(p, t)
-	}
-	t, err := linkfeature.Open(rec.GetTable())
-	if err != nil {
-		return fmt.Errorf("frontier: page %d (%s): %w", p.Number, p.URL, err)
-	}
-	return ap.pages.AddPage(p, t)
 }
 
 // applyLink takes one link: it is refused, settled at once, or added to its target's entry.

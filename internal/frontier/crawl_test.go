@@ -707,7 +707,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(s.store, "c", 0)
-	fail("layout", err, "this program reads 13")
+	fail("layout", err, "this program reads 14")
 
 	sc, err := scope.New(nil, nil)
 	if err != nil {

@@ -71,8 +71,8 @@
 // Options.Memory bounds what is kept in memory to save reading: 1/4 entries with their links, 3/16 leaf tables, 1/8 each
 // for links of a re-scoring pass, pages with pending links, the filter of seen URLs, and hosts with the heads of their
 // queues, 1/16 ordinals of URLs. Not bounded by it are requests in flight, hosts that one call touches, names of policies
-// and models, what is prepared of the verdicts of a step, and rankers that learn from verdicts: Learned counts these, except
-// those of experiments (0021). Open reads the hosts that were in memory, the seen-set, and what such rankers learned from.
+// and models, what is prepared of the verdicts of a step, terms of leaf tables (0106), and rankers that learn from verdicts:
+// Learned counts these, except those of experiments (0021). Open reads these, the hosts that were in memory and the seen-set.
 //
 // Decisions: 0100 (retries), 0101 (leaps, charges), 0102 (window), 0103 (models), 0104 (passes), 0105 (Prepare), 0106
 // (layout), 0107 (guides), 0108 (mixtures, shadows), 0109 (co-citation), 0110 (shards). Sources: Chakrabarti, van den Berg

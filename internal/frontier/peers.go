@@ -225,7 +225,7 @@ func (ap *applier) applyPeerRedirect(rec schemas.PeerRedirect) (settled []*schem
 	if err != nil || duplicate {
 		return nil, duplicate, err
 	}
-	if err := ap.openPage(p, rec.Record()); err != nil {
+	if err := ap.pages.AddPage(p, rec.Record().GetTable()); err != nil {
 		return nil, false, err
 	}
 	leap, err := ap.applyMoved(p, rec)

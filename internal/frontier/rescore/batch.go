@@ -7,7 +7,6 @@ import (
 	"forager/internal/frontier/place"
 	"forager/internal/frontier/queue"
 	"forager/internal/frontier/state"
-	"forager/internal/rank/linkfeature"
 )
 
 // batchShare is the part of the memory for a batch of a scan and the next one. It is estimated: a link takes 20 bytes and its share
@@ -277,14 +276,12 @@ func (a *Worker) scoreBatch(b *batch, from, to int) error {
 		return err
 	}
 	return a.readEach(state.KindTable, b, scored, func(at int, value []byte) error {
-		t, err := state.OpenTable(linkfeature.TableIn, value, b.number(at))
+		t, err := a.state.OpenTable(value, b.number(at))
 		if err != nil {
 			return err
 		}
 		a.page.Turn(a.model, t, b.dMax)
-		links := b.linksOn(at)
-		a.page.Expect(len(links))
-		for _, x := range links {
+		for _, x := range b.linksOn(at) {
 			score := &b.scores[x&(1<<batchBits-1)]
 			*score = math.Float64bits(a.score(uint32(*score>>32), uint32(*score)))
 		}

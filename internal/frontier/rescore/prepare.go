@@ -269,14 +269,6 @@ func (pf *Prefetcher) Begin(rec *schemas.LinkFound) error {
 	return nil
 }
 
-// Table is the leaf table of the verdict that is applied, if it was opened in advance; else nil.
-func (pf *Prefetcher) Table() *linkfeature.Table {
-	if pf.settling == nil {
-		return nil
-	}
-	return pf.settling.table
-}
-
 // End follows begin when the verdict was applied.
 func (pf *Prefetcher) End() {
 	pf.settling, pf.places.Made = nil, nil
@@ -413,7 +405,7 @@ func (a *Worker) prepareLeaps(m *prefetched) (err error) {
 	m.made.Leaps = make(map[place.LeafRange][]*schemas.Feature, len(m.leaps))
 	for _, l := range m.leaps {
 		if l.table == nil {
-			if l.table, err = state.ReadTable(a.get, &a.keys, l.page); err != nil {
+			if l.table, err = a.state.ReadTable(a.get, &a.keys, l.page); err != nil {
 				return err
 			}
 			m.tables = append(m.tables, pageTable{l.page, l.table})

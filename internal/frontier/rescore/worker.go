@@ -224,14 +224,12 @@ func (a *Worker) scorePage(w *pageWork) error {
 	}
 	if w.table == nil {
 		var err error
-		if w.table, err = state.ReadTable(a.get, &a.keys, w.page); err != nil {
+		if w.table, err = a.state.ReadTable(a.get, &a.keys, w.page); err != nil {
 			return err
 		}
 		w.read = true
 	}
-	w.table.KeepHashes() // it is in memory and will be used again
 	a.page.Turn(a.model, w.table, a.places.DMax)
-	a.page.Expect(len(w.links))
 	for _, l := range w.links {
 		l.High, l.Scored = a.score(l.First, l.Last), true
 	}

@@ -72,7 +72,8 @@ const (
 	KindWaiting  = 'w' // not before u64, ordinal u64 → nothing: an entry that waits after a failed try
 	KindFlight   = 'f' // request id 16 → flight: a request without a verdict
 	KindPage     = 'p' // page u64 → page, while one of its links is not settled
-	KindTable    = 't' // page u64 → its leaf table (linkfeature.Table)
+	KindTable    = 't' // page u64 → its leaf table (linkfeature.AppendStored)
+	kindTerm     = 'T' // term number u32 → term of leaf tables
 	KindGuidance = 'i' // page u64 → guidance of its links, if there is any
 	kindTargets  = 'x' // page u64 → ordinals that its links lead to, if a policy orders pages
 	KindSiblings = 'b' // page u64 → its links with the ordinals of their targets (siblings.go)
@@ -92,7 +93,7 @@ const (
 )
 
 // Layout is the version of keys and values that this package writes; Open refuses others.
-const Layout = 13
+const Layout = 14
 
 // shardsPrefix begins every key of the package, so that a store can hold other things.
 const shardsPrefix = 'F'

@@ -38,13 +38,23 @@ func (s *Records) NameOf(number uint32) (string, error) {
 func (s *Records) LoadNames() error {
 	s.names = Names{number: make(map[string]uint32)}
 	s.names.add("")
-	from := append([]byte(nil), s.Keys.Kind(kindName)...)
+	return s.loadNumbered(kindName, func(name string) (int, bool) {
+		s.names.add(name)
+		return len(s.names.list) - 1, true
+	})
+}
+
+// loadNumbered reads the strings that are stored by their numbers; add numbers each of them again.
+func (s *Records) loadNumbered(kind byte, add func(text string) (number int, ok bool)) error {
+	from := append([]byte(nil), s.Keys.Kind(kind)...)
 	return s.Store.Scan(from, After(from), func(key, value []byte) (bool, error) {
 		n, err := s.Keys.ParseU32(key)
-		if err != nil || int(n) != len(s.names.list) {
-			return false, fmt.Errorf("frontier: name %d follows %d names", n, len(s.names.list))
+		if err != nil {
+			return false, err
 		}
-		s.names.add(string(value))
+		if number, ok := add(string(value)); !ok || number != int(n) {
+			return false, fmt.Errorf("frontier: %q is number %d of kind %q, not %d", value, number, kind, n)
+		}
 		return true, nil
 	})
 }

@@ -79,14 +79,12 @@ func NewPages(state *Records) *Pages {
 }
 
 // AddPage adds a page whose links are about to be applied, with its leaf table; KeepPage follows.
-func (ps *Pages) AddPage(p *Page, t *linkfeature.Table) error {
+func (ps *Pages) AddPage(p *Page, t *schemas.LeafTable) error {
 	ps.Applying, ps.Targets = p, ps.Targets[:0]
 	if p.Seeds {
 		return nil
 	}
-	ps.HoldTable(p, t)
-	// Stored before its links are applied: they may evict it.
-	return ps.state.Store.Set(ps.state.Keys.U64(KindTable, p.Number), t.Bytes())
+	return ps.state.saveTable(p, t)
 }
 
 // KeepPage stores a page whose links were applied, or deletes it if none is pending.
@@ -200,31 +198,9 @@ func (ps *Pages) Table(p *Page) (*linkfeature.Table, error) {
 	if t, ok := ps.Tables.Get(p.Number); ok {
 		return t, nil
 	}
-	t, err := ReadTable(ps.state.Store.Get, &ps.state.Keys, p)
+	t, err := ps.state.ReadTable(ps.state.Store.Get, &ps.state.Keys, p)
 	if err == nil {
 		ps.HoldTable(p, t)
 	}
 	return t, err
-}
-
-// ReadTable reads the leaf table of a page from the store.
-func ReadTable(get func(key []byte) ([]byte, bool, error), keys *Keys, p *Page) (*linkfeature.Table, error) {
-	b, ok, err := get(keys.U64(KindTable, p.Number))
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		return nil, fmt.Errorf("frontier: page %d (%s) has lost its leaf table", p.Number, p.URL)
-	}
-	return OpenTable(linkfeature.ReadTable, b, p.Number)
-}
-
-// OpenTable opens a stored leaf table by linkfeature.ReadTable, or by linkfeature.TableIn if the table is not used longer than
-// the bytes are valid.
-func OpenTable(by func(b []byte) (*linkfeature.Table, error), b []byte, page uint64) (*linkfeature.Table, error) {
-	t, err := by(b)
-	if err != nil {
-		return nil, fmt.Errorf("frontier: leaf table of page %d: %w", page, err)
-	}
-	return t, nil
 }

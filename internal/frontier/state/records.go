@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"forager/internal/frontier/storage"
+	"forager/internal/rank/linkfeature"
 	"forager/schemas"
 )
 
@@ -19,8 +20,10 @@ type Records struct {
 	Counters    Counters
 	Generations []Generations // by policy
 	names       Names
-	Known       Known
-	Entries     *storage.LRU[uint64, *Entry] // by ordinal
+	// Terms are the dictionary of leaf tables.
+	Terms   linkfeature.Dictionary
+	Known   Known
+	Entries *storage.LRU[uint64, *Entry] // by ordinal
 	// Dirty is what was stored while prepared verdicts are in use.
 	Dirty Dirty
 }

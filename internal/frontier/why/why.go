@@ -79,7 +79,10 @@ func open(store storage.Store, of Question) (*question, error) {
 	if err := load(q.state); err != nil {
 		return nil, err
 	}
-	return q, q.state.LoadNames()
+	if err := q.state.LoadNames(); err != nil {
+		return nil, err
+	}
+	return q, q.state.LoadTerms()
 }
 
 func (q *question) ask() error {
@@ -275,7 +278,7 @@ func (q *question) link(l *state.Link) (x Link, err error) {
 	if x.From, x.Relevance = p.URL, p.Raw; p.Seeds || l.Backlink() {
 		return x, nil
 	}
-	t, err := state.ReadTable(q.state.Store.Get, &q.state.Keys, p)
+	t, err := q.state.ReadTable(q.state.Store.Get, &q.state.Keys, p)
 	if err != nil {
 		return x, err
 	}
@@ -287,7 +290,7 @@ func (q *question) link(l *state.Link) (x Link, err error) {
 func Words(t *linkfeature.Table, l *schemas.Link) string {
 	var words []string
 	for term := range t.Tokens(l, 0) {
-		if words = append(words, string(t.Term(term))); len(words) == mostWords {
+		if words = append(words, t.Term(term)); len(words) == mostWords {
 			break
 		}
 	}

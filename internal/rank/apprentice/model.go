@@ -288,15 +288,9 @@ type Page struct {
 	// far are the weights of the terms farther than d_max, where the model has such features.
 	far  []float64
 	name []byte // scratch
-	// weights of each term of the table at the offsets −dMax to dMax.
-	weights []float64
 	// found are the weights of the terms looked up; those with this turn were since Turn.
 	found []lookedUp
 	turn  uint32
-	keys  []uint64 // scratch
-	// looked counts tokens added up one by one; all is set once weights has those of every term.
-	looked int
-	all    bool
 }
 
 type lookedUp struct {
@@ -306,7 +300,7 @@ type lookedUp struct {
 
 // Turn sets the page, and the model.
 func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
-	*p = Page{model: m, table: t, dMax: dMax, weights: p.weights, keys: p.keys, found: p.found, turn: p.turn + 1, far: p.far[:0], name: p.name}
+	*p = Page{model: m, table: t, dMax: dMax, found: p.found, turn: p.turn + 1, far: p.far[:0], name: p.name}
 	if n := t.PageTerms(); n > len(p.found) || p.turn == 0 {
 		p.found, p.turn = make([]lookedUp, max(n, len(p.found))), 1
 	}
@@ -315,25 +309,10 @@ func (p *Page) Turn(m *Model, t *linkfeature.Table, dMax int) {
 	}
 	for term := t.PageTerms(); term < t.Terms(); term++ {
 		name := t.Term(uint32(term))
-		p.base += amount(m.withoutOffset(name), t.PageCount(uint32(term)), linkfeature.Unit(name))
+		p.base += amount(m.withoutOffset(t.Hash(uint32(term))), t.PageCount(uint32(term)), linkfeature.Unit(name))
 	}
 	if m.settings.Families.Far() {
 		p.turnFar()
-	}
-}
-
-// The weights of all terms of a page at all offsets are laid out once a tenth as many links as it has terms are to be
-// scored, or once so many tokens were added up for each term: from then on adding up the table is faster.
-const (
-	termsPerLink  = 10
-	tokensPerTerm = 4
-)
-
-// Expect announces that so many links of the page will be scored; it changes only the speed.
-func (p *Page) Expect(links int) {
-	if links*termsPerLink >= p.table.PageTerms() && p.byToken() && !p.all {
-		p.seekAll()
-		p.all = true
 	}
 }
 
@@ -341,7 +320,7 @@ func (p *Page) Expect(links int) {
 func (p *Page) turnFar() {
 	for term := range p.table.PageTerms() {
 		p.name = linkfeature.AppendFar(p.name[:0], p.table.Term(uint32(term)))
-		p.far = append(p.far, p.model.withoutOffset(p.name))
+		p.far = append(p.far, p.model.withoutOffset(hashBytes(p.name)))
 	}
 	for term := range p.table.Tokens(&everywhere, 0) {
 		p.base += p.far[term]
@@ -376,21 +355,14 @@ func (p *Page) ScoreWith(l *schemas.Link, further []*schemas.Feature) float64 {
 		}
 	}
 	for term := range p.table.LinkTerms(l) {
-		base += p.model.withoutOffset(p.table.Term(term))
+		base += p.model.withoutOffset(p.table.Hash(term))
 	}
-	if !p.all && p.looked <= tokensPerTerm*p.table.PageTerms() {
-		return sigmoid(p.model.prior + (base + p.one(l)))
-	}
-	if !p.all { // if some links were scored, most will be
-		p.seekAll()
-		p.all = true
-	}
-	return sigmoid(p.model.prior + (base + p.table.Sum(l, p.dMax, p.weights)))
+	return sigmoid(p.model.prior + (base + p.sum(l)))
 }
 
 // withoutOffset returns the weight of a term at schemas.NoOffset.
-func (m *Model) withoutOffset(term []byte) float64 {
-	if w := m.weightsOf(hashBytes(term)); w.n > 0 {
+func (m *Model) withoutOffset(key uint64) float64 {
+	if w := m.weightsOf(key); w.n > 0 {
 		return m.weights[w.at]
 	}
 	return 0
@@ -405,11 +377,10 @@ func (p *Page) lookUp(term uint32) *weightsOf {
 	return &w.weightsOf
 }
 
-// one adds up the weights of a link's tokens term by term. A token counts at its offset and, for models trained so, without
-// one; weights of features not learned are 0.
-func (p *Page) one(l *schemas.Link) (sum float64) {
+// sum adds up the weights of a link's tokens. A token counts at its offset and, for models trained so, without one; weights of
+// features not learned are 0.
+func (p *Page) sum(l *schemas.Link) (sum float64) {
 	for term, offset := range p.table.Tokens(l, p.dMax) {
-		p.looked++
 		w := p.lookUp(term)
 		if w.n == 0 {
 			continue
@@ -420,41 +391,4 @@ func (p *Page) one(l *schemas.Link) (sum float64) {
 		}
 	}
 	return sum
-}
-
-// seekAll looks up all terms, in steps, so that the cache misses of a step overlap.
-func (p *Page) seekAll() {
-	n := p.table.PageTerms()
-	p.keys = slices.Grow(p.keys[:0], n)[:n]
-	p.weights = slices.Grow(p.weights[:0], n*(2*p.dMax+1))[:n*(2*p.dMax+1)]
-	for term := range p.keys {
-		p.keys[term] = p.table.Hash(uint32(term))
-	}
-	for term, key := range p.keys {
-		p.found[term].weightsOf = p.model.weightsOf(key)
-	}
-	for term := range p.found[:n] {
-		p.take(term, p.found[term].weightsOf)
-	}
-}
-
-// take copies the weights of a term and adds that without an offset to each.
-func (p *Page) take(term int, w weightsOf) {
-	width := 2*p.dMax + 1
-	to := p.weights[term*width:][:width]
-	// begin is the column of the term's first offset, which may be before the first column.
-	begin := int(w.from) + p.dMax
-	low, high := max(0, begin), min(width, begin+int(w.n)-1)
-	clear(to)
-	if w.n == 0 {
-		return
-	}
-	if low < high {
-		copy(to[low:high], p.model.weights[int(w.at)+1+low-begin:])
-	}
-	if near := p.model.weights[w.at]; near != 0 {
-		for i := range to {
-			to[i] += near
-		}
-	}
 }

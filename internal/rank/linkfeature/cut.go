@@ -10,36 +10,29 @@ import (
 // Cut returns the part of the table that some links of its page need, with a d_max of dMax and some families, as a record.
 // For these links it has the same features as the whole.
 func (t *Table) Cut(links []*schemas.Link, dMax int, f Families) *schemas.LeafTable {
-	cut := new(schemas.LeafTable)
-	for term := t.PageTerms(); term < t.Terms(); term++ {
-		cut.PageTerms = append(cut.PageTerms, string(t.Term(uint32(term))))
-		if t.counted {
-			cut.PageCounts = append(cut.PageCounts, t.PageCount(uint32(term)))
-		}
-	}
-	wanted := make([]bool, t.leaves)
+	cut := &schemas.LeafTable{PageTerms: t.pageTerms, PageCounts: t.counts}
+	wanted := make([]bool, len(t.leaves))
 	for _, l := range links {
 		last := int64(l.GetLastLeaf()) + int64(dMax)
-		for i := t.leaf(int64(l.GetFirstLeaf()) - int64(dMax)); i < t.leaves && int64(t.number(t.leafAt, i)) <= last; i++ {
+		for i := t.leaf(int64(l.GetFirstLeaf()) - int64(dMax)); i < len(t.leaves) && int64(t.leaves[i]) <= last; i++ {
 			wanted[i] = true
 		}
 	}
 	t.cutLinks(cut, links)
 	numbers := make(map[uint32]uint32)
-	for i := range t.leaves {
+	for i, leaf := range t.leaves {
 		if !wanted[i] && !f.Far() {
 			continue
 		}
-		from, to := t.end(t.endAt, i), t.end(t.endAt, i+1)
-		cut.Leaves = append(cut.Leaves, t.number(t.leafAt, i))
-		cut.LeafLengths = append(cut.LeafLengths, uint32(to-from))
-		for token := from; token < to; token++ {
-			term := t.number(t.tokenAt, token)
+		tokens := t.tokens[begin(t.ends, i):t.ends[i]]
+		cut.Leaves = append(cut.Leaves, leaf)
+		cut.LeafLengths = append(cut.LeafLengths, uint32(len(tokens)))
+		for _, term := range tokens {
 			number, known := numbers[term]
 			if !known {
 				number = uint32(len(cut.Terms))
 				numbers[term] = number
-				cut.Terms = append(cut.Terms, string(t.Term(term)))
+				cut.Terms = append(cut.Terms, t.Term(term))
 			}
 			cut.Tokens = append(cut.Tokens, number)
 		}
@@ -63,7 +56,7 @@ func (t *Table) cutLinks(cut *schemas.LeafTable, links []*schemas.Link) {
 			if !known {
 				number = uint32(len(cut.LinkNames))
 				numbers[term] = number
-				cut.LinkNames = append(cut.LinkNames, string(t.Term(term)))
+				cut.LinkNames = append(cut.LinkNames, t.Term(term))
 			}
 			cut.LinkTerms = append(cut.LinkTerms, number)
 		}

@@ -1,15 +1,15 @@
 // Package linkfeature extracts the features of a link (u,v) from the page u (Chakrabarti, Punera & Subramanyam 2002,
 // §2.2.1–2.2.3, Fig. 3): ⟨t, d⟩, the terms t around the link with their DOM offsets d, and other families of features.
 //
-//	page, judgement → Extract → schemas.LeafTable → Open → Table → Tokens, Sum (scoring), Features (settled leaps)
+//	page, judgement → Extract → schemas.LeafTable → Open → Table → Tokens (scoring), Features (settled leaps)
 //
 // The leaves below the <a> are at offset 0, the leaf before them at −1, the one after them at 1. Only terms with |d| ≤ d_max
 // count (Settings.DMax; default 5, §3.4).
 //
 // A page has many links, and the windows of neighbouring links overlap. So the leaves of a page are sent once, as a table of
 // those within d_max of some link, and the features of a link are read from the table when they are needed: Table.Tokens
-// for scoring, which allocates nothing, Table.Features for a settled leap. The layout of a stored table is described in
-// table.go.
+// for scoring, which allocates nothing, Table.Features for a settled leap. A table is stored (AppendStored) with numbers in
+// place of the terms that many tables have (Dictionary).
 //
 // A table larger than MaxTable is made of fewer leaves around each link (the largest d that fits), not of fewer links
 // (decision 0406).

@@ -1,7 +1,6 @@
 package linkfeature
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -43,11 +42,8 @@ func TestFamiliesAreTheDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		open, err := Open(record)
+		open, err := genStored(t, record)
 		if err != nil {
-			t.Fatal(err)
-		}
-		if open, err = ReadTable(open.Bytes()); err != nil {
 			t.Fatal(err)
 		}
 		begun := make(map[uint32]bool)
@@ -208,13 +204,5 @@ func TestTablesOfOtherLinksAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	open, err := Open(good())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range open.Bytes() {
-		if _, err := ReadTable(open.Bytes()[:i]); !errors.Is(err, errTable) {
-			t.Errorf("cut at %d: %v", i, err)
-		}
-	}
+	checkDamage(t, good())
 }

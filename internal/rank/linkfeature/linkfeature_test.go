@@ -1,10 +1,9 @@
 package linkfeature
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -147,19 +146,10 @@ func TestPosteriorsOfAllTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	part, err := Open(open.Cut(links, 1, Offsets))
-	if err != nil || !bytes.Equal(part.Bytes(), open.Bytes()) {
+	if err != nil || !reflect.DeepEqual(part, open) {
 		t.Errorf("the part of all links is another table: %v", err)
 	}
-	for i, b := range open.Bytes() {
-		if _, err := ReadTable(open.Bytes()[:i]); !errors.Is(err, errTable) {
-			t.Errorf("cut at %d: %v", i, err)
-		}
-		other := slices.Clone(open.Bytes())
-		other[i] = ^b
-		if x, err := ReadTable(other); err == nil {
-			x.Features(links[0], 1)
-		}
-	}
+	checkDamage(t, table, links...)
 	if _, err := Open(&schemas.LeafTable{PageTerms: []string{"p:/"}, PageCounts: []uint32{0}}); err == nil {
 		t.Error("a term of the page counts 0")
 	}
@@ -446,34 +436,5 @@ func BenchmarkExtract(b *testing.B) {
 		if _, _, _, err := Extract(p, nil, Settings{DMax: 5}); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// TestATableIsCopiedOrReadInPlace: what happens to the bytes afterwards is nothing to ReadTable.
-func TestATableIsCopiedOrReadInPlace(t *testing.T) {
-	whole, err := Open(&schemas.LeafTable{Terms: []string{"bee", "zoo"}, Leaves: []uint32{3}, LeafLengths: []uint32{3}, Tokens: []uint32{1, 0, 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := slices.Clone(whole.Bytes())
-	copied, err := ReadTable(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	inPlace, err := TableIn(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := link(3, 3)
-	want := []*schemas.Feature{feature("bee", 0, 1), feature("zoo", 0, 2)}
-	if diff := cmp.Diff(want, inPlace.Features(l, 5), protocmp.Transform()); diff != "" {
-		t.Error(diff)
-	}
-	if &inPlace.Bytes()[0] != &b[0] {
-		t.Error("TableIn copies")
-	}
-	clear(b)
-	if diff := cmp.Diff(want, copied.Features(l, 5), protocmp.Transform()); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -1,69 +1,32 @@
 package linkfeature
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
-	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 
 	"forager/schemas"
 )
 
-// Table is a checked LeafTable that can be read link by link. It is one block of bytes, a fraction of the memory of the
-// record, and can be stored as it is. It is safe for concurrent use.
+// Table is a checked LeafTable that can be read link by link. It is safe for concurrent use.
 type Table struct {
-	b    []byte
-	wide bool // numbers have four bytes, not two
-	// Number of terms, of which the last pageTerms are terms of the page; of leaves; of tokens.
-	terms, pageTerms, leaves, tokens int
-	// Number of links that have terms of their own; of these terms (names); of their occurrences.
-	links, names, linkTerms int
-	// counted: terms of the page have counts; otherwise each counts 1.
-	counted bool
-	// Offsets of the lists in b: numbers of leaves, ends of their tokens, tokens, then the same of links, counts of terms
-	// of the page, ends of terms and names, text.
-	leafAt, endAt, tokenAt, linkAt, linkEndAt, linkTermAt, countAt, termAt, textAt int
-	hashes                                                                         atomic.Pointer[[]uint64] // nil = not kept
+	// Numbers of leaves, ends of their tokens in tokens, and the term of each token.
+	leaves, ends, tokens []uint32
+	// The same of the links that have terms of their own; linkTerms are indices into names.
+	links, linkEnds, linkTerms []uint32
+	// Terms are numbered in this order: shared, by their numbers in the dictionary, own, and those of the page. names are the
+	// terms of links.
+	shared                []uint32
+	own, pageTerms, names []string
+	// counts of pageTerms; nil = each counts 1.
+	counts     []uint32
+	dictionary []numbered
 }
 
-// A table's bytes: version, wide (0 or 1), numbers of four bytes (terms, terms of the page among them, leaves, tokens; from
-// version 2 on also links, names and terms of links), then lists of numbers, of two bytes each if all fit: the leaves; the
-// ends of their tokens; the tokens; from version 2 on the first leaves of links; the ends of their terms; these terms,
-// numbered after those of the page; in version 3 the count of each term of the page; the ends of terms and names in the
-// text, which comes last. Numbers are little-endian. Version 1 is written if links have no terms, version 3 if terms of the
-// page have counts.
-const (
-	plainVersion, plainHead = 1, 2 + 4*4
-	linkVersion, linkHead   = 2, 2 + 7*4
-	countVersion            = 3
-)
-
-// head returns the size of the header, before the lists.
-func (t *Table) head() int {
-	if t.links > 0 || t.counted {
-		return linkHead
-	}
-	return plainHead
-}
-
-// numbers returns the fields of the header.
-func (t *Table) numbers() []*int {
-	all := []*int{&t.terms, &t.pageTerms, &t.leaves, &t.tokens, &t.links, &t.names, &t.linkTerms}
-	if t.links > 0 || t.counted {
-		return all
-	}
-	return all[:4]
-}
-
-// errTable is the error of bytes that are not a table.
-var errTable = errors.New("damaged leaf table")
-
-// Open checks a table and makes it readable; a nil record is an empty table.
+// Open checks a table and makes it readable; a nil record is an empty table. It refers to the record, which must not be
+// changed while it is in use.
 func Open(t *schemas.LeafTable) (*Table, error) {
 	if err := fit(t.GetLeaves(), t.GetLeafLengths(), t.GetTokens(), len(t.GetTerms())); err != nil {
 		return nil, fmt.Errorf("leaf table: %w", err)
@@ -74,7 +37,21 @@ func Open(t *schemas.LeafTable) (*Table, error) {
 	if n := len(t.GetPageCounts()); n > 0 && (n != len(t.GetPageTerms()) || slices.Contains(t.GetPageCounts(), 0)) {
 		return nil, fmt.Errorf("leaf table: %d counts of %d terms of the page, or one of 0", n, len(t.GetPageTerms()))
 	}
-	return pack(t), nil
+	return &Table{
+		leaves: t.GetLeaves(), ends: sums(t.GetLeafLengths()), tokens: t.GetTokens(),
+		links: t.GetLinkLeaves(), linkEnds: sums(t.GetLinkLengths()), linkTerms: t.GetLinkTerms(),
+		own: t.GetTerms(), pageTerms: t.GetPageTerms(), names: t.GetLinkNames(), counts: t.GetPageCounts(),
+	}, nil
+}
+
+// sums returns the sums of the first 1, 2, … lengths.
+func sums(lengths []uint32) []uint32 {
+	ends, end := make([]uint32, len(lengths)), uint32(0)
+	for i, n := range lengths {
+		end += n
+		ends[i] = end
+	}
+	return ends
 }
 
 // fit checks that leaves ascend, that their lengths add up to the tokens, and that tokens are numbers of terms.
@@ -102,244 +79,63 @@ func fit(leaves, lengths, tokens []uint32, terms int) error {
 	return nil
 }
 
-// pack lays out a checked table.
-func pack(t *schemas.LeafTable) *Table {
-	texts := [][]string{t.GetTerms(), t.GetPageTerms(), t.GetLinkNames()}
-	var text int
-	for _, terms := range texts {
-		for _, term := range terms {
-			text += len(term)
-		}
-	}
-	p := &Table{
-		terms: len(t.GetTerms()) + len(t.GetPageTerms()), pageTerms: len(t.GetPageTerms()),
-		leaves: len(t.GetLeaves()), tokens: len(t.GetTokens()),
-		links: len(t.GetLinkLeaves()), names: len(t.GetLinkNames()), linkTerms: len(t.GetLinkTerms()),
-		counted: len(t.GetPageCounts()) > 0,
-	}
-	if p.links == 0 { // names of no link
-		texts, p.names = texts[:2], 0
-	}
-	p.wide = max(text, p.tokens, p.linkTerms, p.terms+p.names) > math.MaxUint16 ||
-		p.leaves > 0 && t.Leaves[p.leaves-1] > math.MaxUint16 || p.links > 0 && t.LinkLeaves[p.links-1] > math.MaxUint16 ||
-		p.counted && slices.Max(t.PageCounts) > math.MaxUint16
-	p.layOut()
-	b := make([]byte, 0, p.textAt+text)
-	b = append(b, plainVersion, 0)
-	switch {
-	case p.counted:
-		b[0] = countVersion
-	case p.links > 0:
-		b[0] = linkVersion
-	}
-	if p.wide {
-		b[1] = 1
-	}
-	for _, n := range p.numbers() {
-		b = binary.LittleEndian.AppendUint32(b, uint32(*n))
-	}
-	put := func(n uint32) {
-		if p.wide {
-			b = binary.LittleEndian.AppendUint32(b, n)
-		} else {
-			b = binary.LittleEndian.AppendUint16(b, uint16(n))
-		}
-	}
-	lists := func(leaves, lengths, tokens []uint32, first int) {
-		for _, n := range leaves {
-			put(n)
-		}
-		end := uint32(0)
-		for _, n := range lengths {
-			end += n
-			put(end)
-		}
-		for _, n := range tokens {
-			put(uint32(first) + n)
-		}
-	}
-	lists(t.GetLeaves(), t.GetLeafLengths(), t.GetTokens(), 0)
-	lists(t.GetLinkLeaves(), t.GetLinkLengths(), t.GetLinkTerms(), p.terms)
-	for _, n := range t.GetPageCounts() {
-		put(n)
-	}
-	end := uint32(0)
-	for _, terms := range texts {
-		for _, term := range terms {
-			end += uint32(len(term))
-			put(end)
-		}
-	}
-	for _, terms := range texts {
-		for _, term := range terms {
-			b = append(b, term...)
-		}
-	}
-	p.b = b
-	return p
-}
-
-// layOut computes the offsets of the lists from their lengths.
-func (t *Table) layOut() {
-	size := 2
-	if t.wide {
-		size = 4
-	}
-	t.leafAt = t.head()
-	t.endAt = t.leafAt + size*t.leaves
-	t.tokenAt = t.endAt + size*t.leaves
-	t.linkAt = t.tokenAt + size*t.tokens
-	t.linkEndAt = t.linkAt + size*t.links
-	t.linkTermAt = t.linkEndAt + size*t.links
-	t.countAt = t.linkTermAt + size*t.linkTerms
-	t.termAt = t.countAt
-	if t.counted {
-		t.termAt += size * t.pageTerms
-	}
-	t.textAt = t.termAt + size*(t.terms+t.names)
-}
-
-// Bytes returns the table in the form that ReadTable reads; it must not be changed.
-func (t *Table) Bytes() []byte { return t.b }
-
-// ReadTable reads the result of Bytes, of which it keeps a copy. Any other bytes are an error.
-func ReadTable(b []byte) (*Table, error) { return TableIn(slices.Clone(b)) }
-
-// TableIn is ReadTable without the copy: the table refers to b, which must not be changed while it is in use.
-func TableIn(b []byte) (*Table, error) {
-	if len(b) < plainHead || b[0] < plainVersion || b[0] > countVersion || b[1] > 1 || b[0] != plainVersion && len(b) < linkHead {
-		return nil, fmt.Errorf("%w: of %d bytes, or of another version", errTable, len(b))
-	}
-	t := &Table{b: b, wide: b[1] == 1, counted: b[0] == countVersion}
-	if b[0] == linkVersion {
-		t.links = 1 // until it is read
-	}
-	for i, n := range t.numbers() {
-		*n = int(binary.LittleEndian.Uint32(b[2+4*i:]))
-		if *n > len(b) {
-			return nil, fmt.Errorf("%w: it counts to %d in %d bytes", errTable, *n, len(b))
-		}
-	}
-	if b[0] == linkVersion && t.links == 0 {
-		return nil, fmt.Errorf("%w: of links that it does not have", errTable)
-	}
-	if t.counted && t.pageTerms == 0 {
-		return nil, fmt.Errorf("%w: counts of terms of the page that it does not have", errTable)
-	}
-	t.layOut()
-	if t.textAt > len(b) || t.pageTerms > t.terms {
-		return nil, fmt.Errorf("%w: cut short", errTable)
-	}
-	if !t.ascends(t.leafAt, t.leaves) || !t.ascends(t.linkAt, t.links) {
-		return nil, fmt.Errorf("%w: its leaves do not ascend", errTable)
-	}
-	if t.ends(t.endAt, t.leaves) != t.tokens || t.ends(t.linkEndAt, t.links) != t.linkTerms || t.ends(t.termAt, t.terms+t.names) != len(b)-t.textAt {
-		return nil, fmt.Errorf("%w: its lists do not fit each other", errTable)
-	}
-	if !t.between(t.tokenAt, t.tokens, 0, t.terms-t.pageTerms) || !t.between(t.linkTermAt, t.linkTerms, t.terms, t.terms+t.names) {
-		return nil, fmt.Errorf("%w: token of a term that it does not have", errTable)
-	}
-	if t.counted && !t.between(t.countAt, t.pageTerms, 1, math.MaxInt) {
-		return nil, fmt.Errorf("%w: a term of the page counts 0", errTable)
-	}
-	return t, nil
-}
-
-// ascends reports whether n numbers are strictly ascending.
-func (t *Table) ascends(at, n int) bool {
-	for i := 1; i < n; i++ {
-		if t.number(at, i) <= t.number(at, i-1) {
-			return false
-		}
-	}
-	return true
-}
-
-// between reports whether n numbers are all at least from and below to.
-func (t *Table) between(at, n, from, to int) bool {
-	for i := range n {
-		if x := int(t.number(at, i)); x < from || x >= to {
-			return false
-		}
-	}
-	return true
-}
-
-// ends returns the last of n ascending ends, −1 if they do not ascend.
-func (t *Table) ends(at, n int) int {
-	last := 0
-	for i := range n {
-		end := int(t.number(at, i))
-		if end < last {
-			return -1
-		}
-		last = end
-	}
-	return last
-}
-
-// number returns number i of the list at at.
-func (t *Table) number(at, i int) uint32 {
-	if t.wide {
-		return binary.LittleEndian.Uint32(t.b[at+4*i:])
-	}
-	return uint32(binary.LittleEndian.Uint16(t.b[at+2*i:]))
-}
-
-// end returns the end of item i−1 in the list of ends at at, which is the begin of item i.
-func (t *Table) end(at, i int) int {
+// begin returns the begin of item i by the ends of items.
+func begin(ends []uint32, i int) int {
 	if i == 0 {
 		return 0
 	}
-	return int(t.number(at, i-1))
+	return int(ends[i-1])
 }
 
 // Terms returns the number of terms; they are numbered from 0, terms of the page last. Terms of links are numbered after
 // them.
-func (t *Table) Terms() int { return t.terms }
+func (t *Table) Terms() int { return t.PageTerms() + len(t.pageTerms) }
 
-// Term returns the term of a number, bytes of the table.
-func (t *Table) Term(number uint32) []byte {
+// PageTerms returns the number of the first term of the page; those from it on have no offset.
+func (t *Table) PageTerms() int { return len(t.shared) + len(t.own) }
+
+// Term returns the term of a number.
+func (t *Table) Term(number uint32) string {
 	i := int(number)
-	return t.b[t.textAt+t.end(t.termAt, i) : t.textAt+t.end(t.termAt, i+1)]
-}
-
-// Memory returns the memory of the table, bytes.
-func (t *Table) Memory() int {
-	if t.hashes.Load() != nil {
-		return len(t.b) + 8*t.terms
+	if i < len(t.shared) {
+		return t.dictionary[t.shared[i]].term
 	}
-	return len(t.b)
-}
-
-// KeepHashes computes and keeps the hashes of all terms, for callers that use them repeatedly.
-func (t *Table) KeepHashes() {
-	if t.hashes.Load() == nil {
-		hashes := make([]uint64, t.terms)
-		for term := range hashes {
-			hashes[term] = xxhash.Sum64(t.Term(uint32(term)))
+	i -= len(t.shared)
+	for _, terms := range [...][]string{t.own, t.pageTerms} {
+		if i < len(terms) {
+			return terms[i]
 		}
-		t.hashes.Store(&hashes)
+		i -= len(terms)
 	}
+	return t.names[i]
 }
 
 // Hash is the xxHash of a term.
-func (t *Table) Hash(term uint32) uint64 {
-	if kept := t.hashes.Load(); kept != nil && int(term) < len(*kept) {
-		return (*kept)[term]
+func (t *Table) Hash(number uint32) uint64 {
+	if int(number) < len(t.shared) {
+		return t.dictionary[t.shared[number]].hash
 	}
-	return xxhash.Sum64(t.Term(term))
+	return xxhash.Sum64String(t.Term(number))
 }
 
-// PageTerms returns the number of the first term of the page; those from it on have no offset.
-func (t *Table) PageTerms() int { return t.terms - t.pageTerms }
+// Memory returns the memory of the table, bytes. It does not include the dictionary.
+func (t *Table) Memory() int {
+	n := 4 * (2*len(t.leaves) + len(t.tokens) + 2*len(t.links) + len(t.linkTerms) + len(t.shared) + len(t.counts))
+	for _, terms := range [...][]string{t.own, t.pageTerms, t.names} {
+		n += 16 * len(terms)
+		for _, term := range terms {
+			n += len(term)
+		}
+	}
+	return n
+}
 
 // PageCount returns the count of a term of the page, in parts of Unit.
 func (t *Table) PageCount(term uint32) uint32 {
-	if !t.counted {
+	if len(t.counts) == 0 {
 		return 1
 	}
-	return t.number(t.countAt, int(term)-t.PageTerms())
+	return t.counts[int(term)-t.PageTerms()]
 }
 
 // Tokens iterates over the tokens at most dMax leaves away from a link of the page, in document order: the number of each
@@ -349,18 +145,19 @@ func (t *Table) Tokens(l *schemas.Link, dMax int) iter.Seq2[uint32, int] {
 	return func(yield func(term uint32, offset int) bool) {
 		first, last := int64(l.GetFirstLeaf()), int64(l.GetLastLeaf())
 		leaf := t.leaf(first - int64(dMax))
-		token := t.end(t.endAt, leaf)
-		for ; leaf < t.leaves; leaf++ {
-			number := int64(t.number(t.leafAt, leaf))
+		from := begin(t.ends, leaf)
+		for ; leaf < len(t.leaves); leaf++ {
+			number, to := int64(t.leaves[leaf]), int(t.ends[leaf])
 			if number > last+int64(dMax) {
 				break
 			}
 			d := int(max(0, number-last) + min(0, number-first))
-			for end := int(t.number(t.endAt, leaf)); token < end; token++ {
-				if !yield(t.number(t.tokenAt, token), d) {
+			for _, term := range t.tokens[from:to] {
+				if !yield(term, d) {
 					return
 				}
 			}
+			from = to
 		}
 	}
 }
@@ -368,15 +165,12 @@ func (t *Table) Tokens(l *schemas.Link, dMax int) iter.Seq2[uint32, int] {
 // Far iterates over the terms of the tokens that are more than dMax leaves away from a link of the page.
 func (t *Table) Far(l *schemas.Link, dMax int) iter.Seq[uint32] {
 	return func(yield func(term uint32) bool) {
-		token := 0
-		for leaf := range t.leaves {
-			end := int(t.number(t.endAt, leaf))
-			number := t.number(t.leafAt, leaf)
+		for i, number := range t.leaves {
 			if _, near := LeafOffset(l, number, number, dMax); near {
-				token = end
+				continue
 			}
-			for ; token < end; token++ {
-				if !yield(t.number(t.tokenAt, token)) {
+			for _, term := range t.tokens[begin(t.ends, i):t.ends[i]] {
+				if !yield(term) {
 					return
 				}
 			}
@@ -388,7 +182,9 @@ func (t *Table) Far(l *schemas.Link, dMax int) iter.Seq[uint32] {
 const farPrefix = "far"
 
 // AppendFar appends the name of a term's feature farther than d_max.
-func AppendFar(b, term []byte) []byte { return append(append(append(b, farPrefix...), ':'), term...) }
+func AppendFar(b []byte, term string) []byte {
+	return append(append(append(b, farPrefix...), ':'), term...)
+}
 
 // farFeatures returns the features of FEATURE_FAMILY_FAR, in no order.
 func (t *Table) farFeatures(l *schemas.Link, dMax int) []*schemas.Feature {
@@ -403,46 +199,15 @@ func (t *Table) farFeatures(l *schemas.Link, dMax int) []*schemas.Feature {
 	return features
 }
 
-// Sum adds up the weights of the tokens that Tokens yields. weights has 2·dMax+1 elements for each term, for the offsets
-// −dMax to dMax.
-func (t *Table) Sum(l *schemas.Link, dMax int, weights []float64) float64 {
-	first, last, width := int64(l.GetFirstLeaf()), int64(l.GetLastLeaf()), 2*dMax+1
-	leaf := t.leaf(first - int64(dMax))
-	token := t.end(t.endAt, leaf)
-	var sum float64
-	for ; leaf < t.leaves; leaf++ {
-		number := int64(t.number(t.leafAt, leaf))
-		if number > last+int64(dMax) {
-			break
-		}
-		column := dMax + int(max(0, number-last)+min(0, number-first))
-		end := int(t.number(t.endAt, leaf))
-		if t.wide {
-			for ; token < end; token++ {
-				sum += weights[int(t.number(t.tokenAt, token))*width+column]
-			}
-			continue
-		}
-		for b := t.b[t.tokenAt+2*token : t.tokenAt+2*end]; len(b) >= 2; b = b[2:] {
-			sum += weights[int(binary.LittleEndian.Uint16(b))*width+column]
-		}
-		token = end
-	}
-	return sum
-}
-
 // LinkTerms iterates over the numbers of the terms of a link itself, which have no offset.
 func (t *Table) LinkTerms(l *schemas.Link) iter.Seq[uint32] {
 	return func(yield func(term uint32) bool) {
-		if t.links == 0 {
+		i, ok := slices.BinarySearch(t.links, l.GetFirstLeaf())
+		if !ok {
 			return
 		}
-		i := t.search(t.linkAt, t.links, int64(l.GetFirstLeaf()))
-		if i == t.links || t.number(t.linkAt, i) != l.GetFirstLeaf() {
-			return
-		}
-		for at := t.end(t.linkEndAt, i); at < int(t.number(t.linkEndAt, i)); at++ {
-			if !yield(t.number(t.linkTermAt, at)) {
+		for _, name := range t.linkTerms[begin(t.linkEnds, i):t.linkEnds[i]] {
+			if !yield(uint32(t.Terms()) + name) {
 				return
 			}
 		}
@@ -450,19 +215,9 @@ func (t *Table) LinkTerms(l *schemas.Link) iter.Seq[uint32] {
 }
 
 // leaf returns the first listed leaf whose number is not below from.
-func (t *Table) leaf(from int64) int { return t.search(t.leafAt, t.leaves, from) }
-
-// search returns the first of n ascending numbers that is not below from.
-func (t *Table) search(at, n int, from int64) int {
-	low, high := 0, n
-	for low < high {
-		if mid := (low + high) / 2; int64(t.number(at, mid)) < from {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low
+func (t *Table) leaf(from int64) int {
+	i, _ := slices.BinarySearch(t.leaves, uint32(max(0, from)))
+	return i
 }
 
 // Features returns the features of a link of the page, of the family Offsets and the terms of the
@@ -515,7 +270,7 @@ func (t *Table) FeaturesOf(l *schemas.Link, dMax int, f Families) []*schemas.Fea
 		if i > 0 && key>>8 == keys[i-1]>>8 {
 			f.Term = features[len(features)-1].Term
 		} else {
-			f.Term = string(t.Term(uint32(key >> 8)))
+			f.Term = t.Term(uint32(key >> 8))
 		}
 		features = append(features, f)
 	}
