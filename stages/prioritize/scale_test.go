@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"forager/internal/crawl/crawlfile"
 	"forager/internal/frontier"
 	"forager/internal/platform/process"
@@ -423,6 +425,7 @@ func (w *madeUp) verdict(r *schemas.FetchRequest) *schemas.LinkFound {
 		},
 		Table: w.tables[w.r.IntN(len(w.tables))],
 	}
+	rec.Request, _ = proto.Marshal(r) // leaps have features if its schedule of models has any
 	links := make([]schemas.Link, newLinks+knownLinks)
 	for i := range links {
 		l := &links[i]
