@@ -261,11 +261,12 @@ func (r *Ranker) fit() {
 	}
 	ofHost, others := make(map[string]int), 0
 	for _, t := range all {
-		host := weburl.Host(t.url)
-		ofHost[host]++
-		if !r.reconsider(t.target, t.value) && ofHost[host] <= bestOfHost && others < best {
-			r.publish(t.target, t.value)
-			others++
+		if isBest := r.reconsider(t.target, t.value); others < best {
+			host := weburl.Host(t.url)
+			if ofHost[host]++; !isBest && ofHost[host] <= bestOfHost {
+				r.publish(t.target, t.value)
+				others++
+			}
 		}
 	}
 	r.next = r.pages + max(fitEvery, uint64(len(all))/waitingPerPage)
