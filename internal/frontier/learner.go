@@ -14,9 +14,9 @@ import (
 )
 
 // Some rankers learn from every verdict, and change the scores of pages that were found long ago. What they have
-// learned is in memory; the samples are in the store, from the time on that a policy or a shadow ranks by one, and so is linkvalue.Ranker
-// as of some sample: a shard that is opened again trains them with the later ones. With several shards each learns from its
-// own pages, and from the links to them.
+// learned is in memory; the samples are in the store, from the time on that a policy or a shadow ranks by one. From time to time
+// linkvalue.Ranker is stored in their place: a shard that is opened again trains it with the later ones. With several shards each
+// learns from its own pages, and from the links to them.
 
 // Learner is a ranker of one shard of a crawl that learns from verdicts. Its scores are a function of the records that it
 // observed, in their order.
@@ -111,12 +111,26 @@ func (ln *learners) observe(found schemas.Found) error {
 		changed = append(changed, l.Observe(sample)...)
 	}
 	if ln.unstored++; ln.linkValue != nil && ln.unstored >= ln.storedEvery {
-		if ln.unstored, err = 0, ln.state.SetLinkValue(ln.linkValue); err != nil {
+		if err := ln.store(); err != nil {
 			return err
 		}
 	}
 	slices.Sort(changed) // the order of placing must not depend on that of the learners
 	return ln.places.Reconsider(slices.Compact(changed))
+}
+
+// store stores linkValue, and deletes the samples that it has observed unless learners of experiments need them.
+func (ln *learners) store() error {
+	ln.unstored = 0
+	if err := ln.state.SetLinkValue(ln.linkValue); err != nil {
+		return err
+	}
+	for _, l := range ln.byPolicy {
+		if l != Learner(ln.linkValue) {
+			return nil
+		}
+	}
+	return ln.state.DropSamples()
 }
 
 // sample is the part of a record that learners observe.

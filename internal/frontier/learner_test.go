@@ -10,7 +10,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"forager/internal/frontier/state"
 	"forager/internal/frontier/storage"
+	"forager/internal/rank/linkvalue"
 	"forager/internal/rank/policy"
 	"forager/internal/web/scope"
 	"forager/schemas"
@@ -157,6 +159,18 @@ func TestLearnersComeBack(t *testing.T) {
 		if len(one.order) < 60 {
 			t.Errorf("%s: %d requests", name, len(one.order))
 		}
+		samples := 0
+		one.must(again.shard.state.Samples(0, func(*schemas.LinkFound) { samples++ }))
+		if want := again.shard.learners.unstored; name == "value" && samples != want || name != "value" && samples < 60 {
+			t.Errorf("%s: %d samples are stored", name, samples)
+		}
+	}
+}
+
+// TestLayoutCoversRankers: samples that were deleted cannot train a ranker of another format, so state with another one is refused as a whole.
+func TestLayoutCoversRankers(t *testing.T) {
+	if state.Layout != 14 || linkvalue.Format != 3 {
+		t.Errorf("linkvalue.Format is %d: change Layout with it, and this test", linkvalue.Format)
 	}
 }
 

@@ -89,10 +89,10 @@ const (
 	KindExcluder = 'X' // → digest of the crawl's excludes, and which entries were checked by them
 	KindTeaching = 'J' // → whether no apprentice ranks, and since how many pages that is so (frontier/ledger.go)
 	KindSample   = 'o' // clock u64 → a record that rankers learned from (schemas.LinkFound)
-	KindLearned  = 'O' // → clock u64 of a sample, and a linkvalue.Ranker that has observed it and those before
+	KindLearned  = 'O' // → clock u64 of a sample, and a linkvalue.Ranker that has observed it and those before, which are deleted
 )
 
-// Layout is the version of keys and values that this package writes; Open refuses others.
+// Layout is the version of keys and values that this package writes; Open refuses others. It changes with linkvalue.Format, too.
 const Layout = 14
 
 // shardsPrefix begins every key of the package, so that a store can hold other things.

@@ -23,7 +23,8 @@ func (s *Records) Samples(clock uint64, observe func(rec *schemas.LinkFound)) er
 	})
 }
 
-// LinkValue returns the ranker of a crawl that has observed all samples, and how many of them are later than the one that was stored.
+// LinkValue returns the ranker of a crawl that has observed all samples, and how many of them are in the store: those later than the stored
+// ranker.
 func (s *Records) LinkValue(ctl *schemas.CrawlControl) (ranker *linkvalue.Ranker, later int, err error) {
 	learned, ok, err := s.Store.Get(s.Keys.Kind(KindLearned))
 	if err != nil {
@@ -31,10 +32,10 @@ func (s *Records) LinkValue(ctl *schemas.CrawlControl) (ranker *linkvalue.Ranker
 	}
 	ranker, from := linkvalue.New(!ctl.GetLabelsFromUrls()), uint64(0)
 	if ok && len(learned) >= 8 {
-		// A ranker of another version is not restored: all samples train a new one.
-		if restored, err := linkvalue.Restore(learned[8:]); err == nil {
-			ranker, from = restored, binary.BigEndian.Uint64(learned)+1
+		if ranker, err = linkvalue.Restore(learned[8:]); err != nil {
+			return nil, 0, fmt.Errorf("frontier: the stored ranker: %w", err)
 		}
+		from = binary.BigEndian.Uint64(learned) + 1
 	}
 	err = s.Samples(from, func(rec *schemas.LinkFound) {
 		ranker.Observe(rec)
@@ -50,4 +51,10 @@ func (s *Records) SetLinkValue(ranker *linkvalue.Ranker) error {
 		return err
 	}
 	return s.Store.Set(s.Keys.Kind(KindLearned), append(binary.BigEndian.AppendUint64(nil, s.Counters.Clock), b...))
+}
+
+// DropSamples deletes all samples.
+func (s *Records) DropSamples() error {
+	from := append([]byte(nil), s.Keys.Kind(KindSample)...)
+	return s.Store.DeleteRange(from, After(from))
 }

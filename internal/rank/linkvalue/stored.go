@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// storedFormat changes with stored, and with what is learned from a record.
-const storedFormat = 3
+// Format changes with stored, and with what is learned from a record.
+const Format = 3
 
 // stored is a Ranker. Its pages, URLs and what is behind pages refer to one another by positions.
 type stored struct {
@@ -70,7 +70,7 @@ func (p positions[T]) of(x T) int {
 // MarshalBinary returns what was learned, about as many bytes as it takes in memory.
 func (r *Ranker) MarshalBinary() ([]byte, error) {
 	x := stored{
-		Format: storedFormat, Known: r.known, Pages: r.pages, Next: r.next, Cut: r.cut, Held: r.held, Young: r.past.young, Old: r.past.old,
+		Format: Format, Known: r.known, Pages: r.pages, Next: r.next, Cut: r.cut, Held: r.held, Young: r.past.young, Old: r.past.old,
 		URLs: r.urls, YoungParts: r.parts.young, OldParts: r.parts.old,
 		Odds: r.ranks.all.last, TopicOdds: r.ranks.topics.last, Oldest: r.ranks.all.oldest,
 		Prior: r.prior.weights, Value: r.value.weights, Behind: r.behind.weights, Fetched: r.rewards.pages, Reward: r.rewards.sum,
@@ -114,7 +114,7 @@ func Restore(b []byte) (*Ranker, error) {
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&x); err != nil {
 		return nil, fmt.Errorf("link-value: what was stored: %w", err)
 	}
-	if x.Format != storedFormat {
+	if x.Format != Format {
 		return nil, errors.New("link-value: what was stored has another format")
 	}
 	r := New(x.URLs)
