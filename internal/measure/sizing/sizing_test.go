@@ -111,16 +111,16 @@ func TestMeasured(t *testing.T) {
 func TestSize(t *testing.T) {
 	m := Month{Crawl: Crawl{Pages: Seconds, Requests: Seconds, URLs: Seconds}, Hosts: 2, Delay: 4, Cores: 4, Busy: 0.5, Replication: 2}
 	p := Size(m)
-	const decisions, pages = 165.0, 220.0 + 13 + 15 // bytes a second in topics kept for a month and for a day
+	const decisions, pages = 150.0, 210.0 + 47 + 50 // bytes a second in topics kept for a month and for a day
 	for _, k := range []struct {
 		what      string
 		got, want float64
 	}{
 		{"pages a second", p.PagesPerSecond, 1}, {"seconds of a host", p.HostSeconds, Seconds / 2 * 6}, {"slots", float64(p.Slots), 2},
 		{"Kafka, written", p.KafkaWrites, 2 * (decisions + pages)}, {"Kafka, disks", p.KafkaDisk, 2 * 1.3 * Seconds * (decisions + pages/30)},
-		{"S3", p.S3, Seconds * 700}, {"S3, objects", p.S3Writes, 1}, {"ClickHouse", p.ClickHouse, 1.3 * Seconds * 125},
-		{"state", p.State, 2 * Seconds * 1900}, {"snapshots", p.S3Snapshots, 3 * Seconds * 1900},
-		{"fetch", p.Processors["fetch"], 0.27e-3}, {"machines", float64(p.Machines), 1}, {"partitions", float64(p.Partitions), 4},
+		{"S3", p.S3, Seconds * 700}, {"S3, objects", p.S3Writes, 1}, {"ClickHouse", p.ClickHouse, 1.3 * Seconds * 120},
+		{"state", p.State, 2 * Seconds * 1100}, {"snapshots", p.S3Snapshots, 3 * Seconds * 1100},
+		{"fetch", p.Processors["fetch"], 0.099e-3}, {"machines", float64(p.Machines), 1}, {"partitions", float64(p.Partitions), 4},
 	} {
 		if !near(k.got, k.want, 1e-9) {
 			t.Errorf("%s: %v, want %v", k.what, k.got, k.want)
