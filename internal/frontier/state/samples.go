@@ -31,8 +31,8 @@ func (s *Records) LinkValue(ctl *schemas.CrawlControl) (ranker *linkvalue.Ranker
 		return nil, 0, err
 	}
 	ranker, from := linkvalue.New(!ctl.GetLabelsFromUrls()), uint64(0)
-	if ok && len(learned) >= 8 {
-		if ranker, err = linkvalue.Restore(learned[8:]); err != nil {
+	if ok {
+		if ranker, err = linkvalue.Restore(learned[min(8, len(learned)):]); err != nil {
 			return nil, 0, fmt.Errorf("frontier: the stored ranker: %w", err)
 		}
 		from = binary.BigEndian.Uint64(learned) + 1
