@@ -174,7 +174,7 @@ func (d dice) url(urls []string) string { return urls[d.IntN(len(urls))] }
 func (d dice) eighth() float64 { return float64(d.IntN(9)) / 8 }
 
 func (d dice) table() *schemas.LeafTable {
-	table := &schemas.LeafTable{Terms: []string{"a", "b", "c"}}
+	table := &schemas.LeafTable{Terms: []string{"a", "b", strings.Repeat("long", 9)}} // the last one is in no dictionary
 	for leaf := range uint32(6) {
 		n := d.Uint32N(3)
 		if n == 0 {
