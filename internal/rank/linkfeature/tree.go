@@ -10,9 +10,8 @@ import (
 // tree is the positions of a page's tokens in its tree, for the families that read it.
 type tree struct {
 	page *schemas.Page
-	// begin is the first token of each leaf, and the end of the last.
-	begin []int
-	dMax  int
+	ends []uint32 // of the tokens of its leaves
+	dMax int
 }
 
 // treeOf returns nil for a page without a tree (Page.leaf_depths), or if no family reads it.
@@ -20,12 +19,7 @@ func treeOf(p *schemas.Page, s Settings) *tree {
 	if s.Families&ofTree == 0 || len(p.GetLeafDepths()) == 0 {
 		return nil
 	}
-	begin, at := make([]int, 1, len(p.LeafLengths)+1), 0
-	for _, n := range p.LeafLengths {
-		at += int(n)
-		begin = append(begin, at)
-	}
-	return &tree{page: p, begin: begin, dMax: s.DMax}
+	return &tree{page: p, ends: sums(p.LeafLengths), dMax: s.DMax}
 }
 
 // terms returns those of a link: of the tokens at most dMax leaves away, with the path between their leaves and the <a>.
@@ -55,7 +49,7 @@ func (t *tree) terms(l *schemas.Link, f Families) (terms []string) {
 // leaf appends the terms of the tokens of a leaf at offset d, whose lowest common ancestor with the link has the given
 // depth.
 func (t *tree) leaf(terms []string, l *schemas.Link, f Families, leaf, d, depth int) []string {
-	for _, token := range t.page.Tokens[t.begin[leaf]:t.begin[leaf+1]] {
+	for _, token := range t.page.Tokens[begin(t.ends, leaf):t.ends[leaf]] {
 		behind := ":" + strconv.Itoa(d) + ":" + t.page.Terms[token]
 		if f&pathLength != 0 {
 			length := int(t.page.LeafDepths[leaf]) + int(l.GetDepth()) - 2*depth
