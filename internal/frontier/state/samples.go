@@ -23,8 +23,7 @@ func (s *Records) Samples(clock uint64, observe func(rec *schemas.LinkFound)) er
 	})
 }
 
-// LinkValue returns the ranker of a crawl that has observed all samples, and how many of them are in the store: those later than the stored
-// ranker.
+// LinkValue returns the ranker of a crawl that has observed all samples, and how many are in the store: those later than the stored ranker.
 func (s *Records) LinkValue(ctl *schemas.CrawlControl) (ranker *linkvalue.Ranker, later int, err error) {
 	learned, ok, err := s.Store.Get(s.Keys.Kind(KindLearned))
 	if err != nil {

@@ -13,6 +13,11 @@ import (
 type parts struct {
 	young, old map[uint64]tally
 	most       int // parts of a generation
+	// recent are the log odds of words since the last page was added, by a few bits of their hash.
+	recent [1 << 9]struct {
+		key        uint64
+		mean, odds float64
+	}
 }
 
 // tally is of the pages whose URLs have a part in common: their number, and the sum of their R.
@@ -43,6 +48,7 @@ func (p *parts) of(key uint64) tally {
 
 // add adds a page that was fetched.
 func (p *parts) add(url string, relevance float64) {
+	clear(p.recent[:])
 	for key := range directories(url) {
 		p.addTo(key, relevance)
 	}
@@ -75,8 +81,12 @@ func (p *parts) path(url string, mean, base float64) float64 {
 func (p *parts) words(url string, mean, base float64) float64 {
 	var sum, n float64
 	for key := range words(url) {
-		t := p.of(key)
-		sum += logit((wordPrior*mean+float64(t.Sum))/(wordPrior+float64(t.N))) - base
+		w := &p.recent[key%uint64(len(p.recent))]
+		if w.key != key || w.mean != mean {
+			t := p.of(key)
+			w.key, w.mean, w.odds = key, mean, logit((wordPrior*mean+float64(t.Sum))/(wordPrior+float64(t.N)))
+		}
+		sum += w.odds - base
 		n++
 	}
 	if n == 0 {

@@ -89,7 +89,9 @@ func TestExpectsWhatPartsHad(t *testing.T) {
 		for range rapid.IntRange(0, 40).Draw(t, "pages") {
 			x := page{"http://" + url.Draw(t, "url"), rapid.Float64Range(0, 1).Draw(t, "R")}
 			pages = append(pages, x)
+			p.words(x.url, mean, 0) // what is known of words changes
 			p.add(x.url, x.r)
+			p.words(x.url, rapid.SampledFrom([]float64{mean, .5}).Draw(t, "another mean"), 0)
 		}
 		v := "http://" + url.Draw(t, "v")
 		y := mean
