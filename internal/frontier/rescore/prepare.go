@@ -32,7 +32,6 @@ type prefetched struct {
 	failed   bool
 	panicked *panicError
 
-	table *linkfeature.Table
 	// found are its links, scored under model at made.DMax.
 	found []found
 	model *apprentice.Model
@@ -343,13 +342,12 @@ func (a *Worker) prepare(w *prefetching, m *prefetched) error {
 			return err
 		}
 	}
-	var err error
-	if m.table, err = linkfeature.Open(m.rec.GetTable()); err != nil {
-		m.table = nil
-		return nil
+	table, err := linkfeature.Open(m.rec.GetTable())
+	if err != nil {
+		return nil // left to Apply
 	}
 	if len(m.found) > 0 && m.rec.GetOutcome() != schemas.Outcome_OUTCOME_SEEDS {
-		a.prepareLinks(w, m)
+		a.prepareLinks(w, m, table)
 	}
 	if !w.features {
 		return nil
@@ -382,17 +380,17 @@ func (a *Worker) find(w *prefetching, url string, f *found) (err error) {
 }
 
 // prepareLinks scores the links that may place their URLs, and makes the features of those that settle at once.
-func (a *Worker) prepareLinks(w *prefetching, m *prefetched) {
+func (a *Worker) prepareLinks(w *prefetching, m *prefetched, table *linkfeature.Table) {
 	if w.scores {
 		m.model = w.model
-		a.page.Turn(w.model, m.table, w.dMax)
+		a.page.Turn(w.model, table, w.dMax)
 	}
 	for i, l := range m.rec.GetLinks() {
 		f := &m.found[i]
 		switch {
 		case f.final:
 			if w.visited {
-				m.made.Links[i] = m.table.FeaturesOf(l, w.dMax, w.families)
+				m.made.Links[i] = table.FeaturesOf(l, w.dMax, w.families)
 			}
 		case w.scores:
 			f.high, f.scored = a.score(l.GetFirstLeaf(), l.GetLastLeaf()), true
