@@ -15,8 +15,8 @@ const (
 	mostHeld = 6 << 20
 	// behindBytes are those of what became of the URLs found on a page.
 	behindBytes = 32
-	// fixedBytes are those of the examples and the ranks.
-	fixedBytes = mostExamples*((features+2)*8+behindBytes) + 4*mostRanked*8
+	// fixedBytes are those of the examples, the ranks and the recent words.
+	fixedBytes = mostExamples*((features+2)*8+behindBytes) + 4*mostRanked*8 + mostRecent*24
 )
 
 // Bytes returns how much memory the ranker takes, about, and at most MostBytes.

@@ -14,7 +14,7 @@ type parts struct {
 	young, old map[uint64]tally
 	most       int // parts of a generation
 	// recent are the log odds of words since the last page was added, by a few bits of their hash.
-	recent [1 << 9]struct {
+	recent [mostRecent]struct {
 		key        uint64
 		mean, odds float64
 	}
@@ -24,8 +24,8 @@ type parts struct {
 type tally struct{ N, Sum float32 }
 
 const (
-	// partCost is what a part takes, bytes, with the spare capacity of its map, and mostParts the number of those of a generation.
-	partCost, mostParts = 40, 10_000
+	// partCost is what a part takes, bytes, with the spare of its map; a generation has mostParts at most; mostRecent words are recent.
+	partCost, mostParts, mostRecent = 40, 10_000, 1 << 9
 	// mostOfURL directories and words of a URL count, the first of each, of a word its first mostOfWord bytes.
 	mostOfURL, mostOfWord = 16, 64
 	// directoryPrior is how many pages of a directory the one above it counts as, mostOfDirectory how many a directory counts as
