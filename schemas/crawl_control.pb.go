@@ -761,7 +761,7 @@ func (TopicFeatures) EnumDescriptor() ([]byte, []int) {
 	return file_crawl_control_proto_rawDescGZIP(), []int{11}
 }
 
-// CrawlControl is one crawl as its operator wants it. Topic crawl.control, compacted,
+// CrawlControl is one crawl as its operator configured it. Topic crawl.control, compacted,
 // one partition, key = crawl. Made by forager; the newest record of a key counts.
 type CrawlControl struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -770,7 +770,7 @@ type CrawlControl struct {
 	// Counts up with each record of this crawl, from 1; a lower revision is ignored, and of two
 	// records of one revision the second, by offset, is.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// What the operator wants of it.
+	// State that the operator has set.
 	State CrawlState `protobuf:"varint,3,opt,name=state,proto3,enum=forager.v1.CrawlState" json:"state,omitempty"`
 	// Focus topics, marked good: classes or internal topics of the critic; R(u) is the sum of the
 	// posteriors of the classes at and below them, each × its weight. None below another;
@@ -1691,7 +1691,7 @@ func (x *Policy) GetExpand() Expand {
 
 // Mixture chooses among the policies of a crawl by Thompson sampling. Each policy is an arm with a
 // Beta distribution, Beta(1,1) at first; before a dispatch one number is drawn from each arm that has
-// a URL to fetch, and the largest wins. A page delivered makes every arm forget a little and
+// a URL to fetch, and the largest wins. A page delivered discounts the counts of every arm and
 // then credits R to the arm that chose its request; seeds credit none.
 type Mixture struct {
 	state protoimpl.MessageState `protogen:"open.v1"`

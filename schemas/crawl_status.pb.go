@@ -57,7 +57,7 @@ const (
 	WaitCause_WAIT_CAUSE_ROBOTS WaitCause = 14
 	// Its host has as many requests in flight as it may, or its pause is long.
 	WaitCause_WAIT_CAUSE_HOST_PAUSE WaitCause = 15
-	// More URLs come before it than the budget has left. Not told of mixtures and of crawls with several shards, which have no one order.
+	// More URLs come before it than the budget has left. Not reported of mixtures and of crawls with several shards, which have no one order.
 	WaitCause_WAIT_CAUSE_RANK WaitCause = 16
 	// Its turn: the window is full, or others come first.
 	WaitCause_WAIT_CAUSE_WINDOW WaitCause = 17
@@ -264,7 +264,7 @@ type CrawlStatus struct {
 	DiskNeeded uint64 `protobuf:"varint,42,opt,name=disk_needed,json=diskNeeded,proto3" json:"disk_needed,omitempty"`
 	// Records of each topic that concern this shard, as prioritize wrote or read them; those of
 	// page.* as the trails of link.found name them (header "trail"). Of crawl.*, model.published and
-	// dead.letter nothing is said.
+	// dead.letter there are none.
 	Spans map[string]*TopicSpan `protobuf:"bytes,28,rep,name=spans,proto3" json:"spans,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Number of shards of the crawl; 0 = one.
 	Shards uint32 `protobuf:"varint,29,opt,name=shards,proto3" json:"shards,omitempty"`

@@ -66,7 +66,7 @@ type FetchRequest struct {
 	Hops uint32 `protobuf:"varint,18,opt,name=hops,proto3" json:"hops,omitempty"`
 	// When it was dispatched, Unix milliseconds.
 	DispatchedAt int64 `protobuf:"varint,19,opt,name=dispatched_at,json=dispatchedAt,proto3" json:"dispatched_at,omitempty"`
-	// What guides remember of the path to the page, a Path; empty = nothing. critic-score gives it to
+	// State of guides along the path to the page, a Path; empty = nothing. critic-score gives it to
 	// them.
 	PathState []byte `protobuf:"bytes,20,opt,name=path_state,json=pathState,proto3" json:"path_state,omitempty"`
 	// Ordinal of the dispatch within the shard, from 1.
@@ -292,7 +292,7 @@ func (x *FetchRequest) GetModels() *ModelSchedule {
 	return nil
 }
 
-// ShadowPlace is where a policy sees a URL that did not choose it.
+// ShadowPlace is the place of a URL by a policy that did not choose it.
 type ShadowPlace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the policy (CrawlControl.ranker_shadows).

@@ -112,7 +112,7 @@ func (x *LinkFound) ID() ID {
 type part uint8
 
 const (
-	partAnswer    part = 1 << iota // what fetch tells of the request
+	partAnswer    part = 1 << iota // what fetch reports of the request
 	partURL                        // of the page, or of the request to be replayed
 	partJudgement                  // with the leaf table
 	partLinks

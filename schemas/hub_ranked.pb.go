@@ -171,7 +171,7 @@ func (x *HubRanked) GetRaised() []byte {
 	return nil
 }
 
-// RankedPage is a page as the distiller sees it.
+// RankedPage is a page with its scores by the distiller.
 type RankedPage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its canonical URL.

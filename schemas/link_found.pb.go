@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// LinkRole tells what sent a record of link.found. With outcome and moved it makes the roles, which have types of their own
+// LinkRole is the sender of a record of link.found. With outcome and moved it makes the roles, which have types of their own
 // (schemas.Found). A crawl of one shard has verdicts only.
 type LinkRole int32
 

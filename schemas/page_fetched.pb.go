@@ -69,7 +69,7 @@ const (
 	// The host could not be connected to (refused, no route, no answer, its name not resolved for a reason that may pass),
 	// while others could. All its URLs wait.
 	Outcome_OUTCOME_HOST_UNREACHABLE Outcome = 20
-	// Not a request: an operator wants the URLs that failed, and the hosts that did not answer, to be tried again.
+	// Not a request: the operator's command to try again the URLs that failed and the hosts that did not answer.
 	Outcome_OUTCOME_RETRY_FAILED Outcome = 21
 	// A page whose content type or language the crawl excludes: it is stored, and neither judged nor followed.
 	Outcome_OUTCOME_EXCLUDED Outcome = 22

@@ -53,10 +53,10 @@ type Judgement struct {
 	// What the guides of the crawl's policies make of the page's links, one a guide; empty where no
 	// policy has one.
 	Guidance []*Guidance `protobuf:"bytes,11,rep,name=guidance,proto3" json:"guidance,omitempty"`
-	// What the crawl's source of backlinks said of the page; not set where it was not to be asked.
+	// Result of the crawl's source of backlinks for the page; not set where it was not to be asked.
 	Backlinks *Backlinks `protobuf:"bytes,12,opt,name=backlinks,proto3" json:"backlinks,omitempty"`
 	// Why the crawl's own critic, an HTTP predicate, did not judge the page ("timeout", "rubbish", …);
-	// critic is then the one that judged in its stead. Empty = it did.
+	// critic is then the one that judged instead. Empty = it did.
 	Degraded string `protobuf:"bytes,15,opt,name=degraded,proto3" json:"degraded,omitempty"`
 	// The classes whose tempered posterior is at least 1/512, which rounds to 1/256, in the order of their names. Only where the
 	// features of the crawl's links are made of them.
@@ -287,7 +287,7 @@ type Guidance struct {
 	// earlier; a single number is that of all links. Empty where the guide failed: then its policies
 	// know nothing of the page's links and place them last.
 	Scores []float64 `protobuf:"fixed64,2,rep,packed,name=scores,proto3" json:"scores,omitempty"`
-	// What the guide wants to be told of the path when a link's target is fetched by that link
+	// State that the guide gets back when a link's target is fetched by that link
 	// (PathStep.state), at most 256 bytes each: none, a single one for all links, or one a link.
 	States [][]byte `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty"`
 	// Why there are no scores; empty = there are.
@@ -448,10 +448,10 @@ func (x *Backlinks) GetDropped() uint32 {
 	return 0
 }
 
-// Path is FetchRequest.path_state: what guides remember of the path that led to a page.
+// Path is FetchRequest.path_state: state of guides along the path that led to a page.
 type Path struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One a guide that remembers something, by the link whose score in that guide's policy is the
+	// One a guide that has state, by the link whose score in that guide's policy is the
 	// page's.
 	Steps []*PathStep `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"`
 	// Version of the source of backlinks that may be asked about the page once, if the page is a target; its query is
@@ -505,7 +505,7 @@ func (x *Path) GetBacklinks() string {
 	return ""
 }
 
-// PathStep is what one guide remembers.
+// PathStep is the state of one guide.
 type PathStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of the guide.
@@ -573,7 +573,7 @@ type Shadow struct {
 	BestIsFocus bool `protobuf:"varint,4,opt,name=best_is_focus,json=bestIsFocus,proto3" json:"best_is_focus,omitempty"`
 	// As Judgement.known_tokens.
 	KnownTokens uint64 `protobuf:"varint,5,opt,name=known_tokens,json=knownTokens,proto3" json:"known_tokens,omitempty"`
-	// Why it said nothing, for people; empty = it did.
+	// Why there is no judgement, for people; empty = there is one.
 	Failure string `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
 	// As Judgement.calibrated; 0 where failure is set.
 	Calibrated    float64 `protobuf:"fixed64,7,opt,name=calibrated,proto3" json:"calibrated,omitempty"`
@@ -862,7 +862,7 @@ const file_page_judged_proto_rawDesc = "" +
 	"\n" +
 	"TopicScore\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1a\n" +
-	"\btempered\x18\x02 \x01(\x01R\btempered\"\xc8\x1f\n" +
+	"\btempered\x18\x02 \x01(\x01R\btempered\"\xd2\x1f\n" +
 	"\n" +
 	"PageJudged\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
@@ -870,7 +870,7 @@ const file_page_judged_proto_rawDesc = "" +
 	"\aoutcome\x18\x03 \x01(\x0e2\x13.forager.v1.OutcomeR\aoutcome\x123\n" +
 	"\tjudgement\x18\x04 \x01(\v2\x15.forager.v1.JudgementR\tjudgement\x12&\n" +
 	"\x06parsed\x18\x05 \x01(\fB\x0e\x82\xb5\x18\n" +
-	"PageParsedR\x06parsed:\x87\x1e\x82\xb5\x18\x92\x11\n" +
+	"PageParsedR\x06parsed:\x91\x1e\x82\xb5\x18\x9c\x11\n" +
 	"\x0fjudgements_rows\x12\tJudgement\"\tcrawl, id*?Records of page.judged with what is worth counting of the page.2\x1f\n" +
 	"\x05crawl\x1a\x16LowCardinality(String)2\x04\n" +
 	"\x02id2\t\n" +
@@ -891,8 +891,8 @@ const file_page_judged_proto_rawDesc = "" +
 	"\x11shadow_relevances\x12\x15judgement.shadows.raw*)theirs, as relevance; 0 where they failed2-\n" +
 	"\x0fshadow_tempered\x12\x1ajudgement.shadows.tempered21\n" +
 	"\x11shadow_calibrated\x12\x1cjudgement.shadows.calibrated2I\n" +
-	"\fshadow_focus\x12\x1fjudgement.shadows.best_is_focus*\x18theirs, as best_is_focus2U\n" +
-	"\x0fshadow_failures\x12\x19judgement.shadows.failure*'why they said nothing; empty = they did2\xac\x01\n" +
+	"\fshadow_focus\x12\x1fjudgement.shadows.best_is_focus*\x18theirs, as best_is_focus2_\n" +
+	"\x0fshadow_failures\x12\x19judgement.shadows.failure*1why they have no judgement; empty = they have one2\xac\x01\n" +
 	"\x06silent\x12/silent(judgement.guidance, judgement.backlinks)\x1a3Map(LowCardinality(String), LowCardinality(String))*<guides and sources of backlinks that did not answer, and why2G\n" +
 	"\x03url\x12\x0fparsed.page.url\"\aZSTD(1)*&of the page; empty where there is none2#\n" +
 	"\x05title\x12\x11parsed.page.title\"\aZSTD(1)2/\n" +

@@ -99,7 +99,7 @@ func TestWholeCrawl(t *testing.T) {
 		}
 	}
 	if st := schemas.WholeCrawl(ctl, map[uint32]*schemas.CrawlStatus{0: status(0, finished, 1)}); st.GetState() != running || st.GetActivity() != "waiting for shard 1" {
-		t.Errorf("of two shards one has said something: %v", st)
+		t.Errorf("with the status of one shard of two: %v", st)
 	}
 	one := status(0, paused, 9)
 	if st := schemas.WholeCrawl(&schemas.CrawlControl{}, map[uint32]*schemas.CrawlStatus{0: one}); !cmp.Equal(one, st, protocmp.Transform()) {

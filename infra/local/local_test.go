@@ -86,7 +86,7 @@ func (p *program) until(t *testing.T, last string) (lines []string) {
 			return lines
 		}
 	}
-	t.Fatalf("the program ended after %q, before it said %q", lines, last)
+	t.Fatalf("the program ended after %q, before it printed %q", lines, last)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func TestServesAndStops(t *testing.T) {
 	lines := p.until(t, "ready")
 	want := []string{"clickhouse   ready at " + tables, "s3           ready at " + objects, "kafka        ready at " + broker, "ready"}
 	if !slices.Equal(lines, want) {
-		t.Errorf("it said %q, want %q", lines, want)
+		t.Errorf("it printed %q, want %q", lines, want)
 	}
 	if code, body := get(t, config, "http://"+tables+"/?query=CREATE+DATABASE+kept"); code != 200 {
 		t.Errorf("ClickHouse answers %d %s", code, body)
@@ -265,6 +265,6 @@ func TestRunNamesWhatIsWrong(t *testing.T) {
 		}
 	}
 	if !strings.Contains(told.String(), "s3.access_key") {
-		t.Errorf("of the published keys it is told %q", &told)
+		t.Errorf("the warning about published keys is %q", &told)
 	}
 }

@@ -21,11 +21,11 @@ TOPICS = ["page.judged", "link.found", "leap.settled"]
 def archive(request, dump, folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("archive")
     if request.param == "live":
-        said = dump("archive", "-out", out, "-config", os.environ["FORAGER_PIPELINE"])
+        dumped = dump("archive", "-out", out, "-config", os.environ["FORAGER_PIPELINE"])
     else:
-        said = dump("archive", "-out", out, "-web", folder("FORAGER_WEBS") / "webkb.warc.gz")
-    said["folder"] = out
-    return said
+        dumped = dump("archive", "-out", out, "-web", folder("FORAGER_WEBS") / "webkb.warc.gz")
+    dumped["folder"] = out
+    return dumped
 
 
 @pytest.fixture(scope="module")
@@ -116,29 +116,29 @@ def test_every_row_says_what_the_topic_says(archive, rows):
     records = archive["records"]
     assert {(r["topic"], r["partition"], r["offset"]) for r in records} == set(rows)
     decoded = dict.fromkeys(TOPICS, 0)
-    for said in records:
-        row = {name: plain(value) for name, value in rows[said["topic"], said["partition"], said["offset"]].items()}
+    for record in records:
+        row = {name: plain(value) for name, value in rows[record["topic"], record["partition"], record["offset"]].items()}
         place = {
-            "offset": said["offset"],
-            "partition": said["partition"],
-            "topic": said["topic"],
-            "time": said["time"],
-            "key": bytes.fromhex(said["key"]),
-            "headers": [{"name": k, "value": v} for k, v in sorted((said["headers"] or {}).items())],
-            "record": bytes.fromhex(said["value"]),
+            "offset": record["offset"],
+            "partition": record["partition"],
+            "topic": record["topic"],
+            "time": record["time"],
+            "key": bytes.fromhex(record["key"]),
+            "headers": [{"name": k, "value": v} for k, v in sorted((record["headers"] or {}).items())],
+            "record": bytes.fromhex(record["value"]),
         }
         assert {name: row.pop(name) for name in place} == place
         problem = row.pop("problem")
-        if said["message"] is None or said["topic"] == "page.judged" and said.get("parsed") is None:
+        if record["message"] is None or record["topic"] == "page.judged" and record.get("parsed") is None:
             assert problem
             assert all(not value for value in row.values())
             continue
         assert problem == ""
-        message = said["message"]
-        if said["topic"] == "page.judged":
-            message = message | {"parsed": said["parsed"]}
-        assert row == values(message, archive["columns"][said["topic"]])
-        decoded[said["topic"]] += 1
+        message = record["message"]
+        if record["topic"] == "page.judged":
+            message = message | {"parsed": record["parsed"]}
+        assert row == values(message, archive["columns"][record["topic"]])
+        decoded[record["topic"]] += 1
     assert min(decoded.values()) > 50
 
 

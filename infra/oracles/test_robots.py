@@ -33,7 +33,7 @@ SENTENCES = {
     "lines": "§2.2: NL = %x0D / %x0A / %x0D.0A. WS = %x20 / %x09. (Protego ends lines at, and trims, what Python calls so.)",
     "mark": '§2.3: The file MUST be UTF-8 encoded (as defined in [RFC3629]). (Whose §6 makes a mark at the begin no character of '
     "the text; Protego leaves it to the caller.)",
-    "slashes": "§2.2.2, table: /foo/bar?baz=https://foo.bar is encoded as /foo/bar?baz=https%3A%2F%2Ffoo.bar. (Protego tells "
+    "slashes": "§2.2.2, table: /foo/bar?baz=https://foo.bar is encoded as /foo/bar?baz=https%3A%2F%2Ffoo.bar. (Protego distinguishes "
     '"/" from "%2F" in a query.)',
     "percent": '§2.2.2: Octets […] MUST be percent-encoded as defined by [RFC3986] prior to comparison. (Whose §2.4 writes "%" '
     'as "%25" when it begins no escape; to Protego the two differ.)',

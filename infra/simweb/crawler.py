@@ -1,6 +1,6 @@
 """A focused crawler to begin with: python3 crawler.py PROXY TOPIC TAUGHT CRAWLED PAGES
 
-It learns from examples of the web with the seed TAUGHT which words speak for TOPIC, and crawls the web
+It learns from examples of the web with the seed TAUGHT which words are typical of TOPIC, and crawls the web
 with the seed CRAWLED: first what pages full of such words link to.
 """
 
@@ -46,8 +46,8 @@ while frontier and budget > 0:
         html, words = page(at)
         worth = -math.fsum(weight.get(w, 0) for w in words) / (len(words) or 1)
         hrefs = re.findall(r'<a href="([^"#]+)', html)
-    except HTTPError as said:  # a redirect, or a 404
-        hrefs = said.headers.get_all("Location", [])
+    except HTTPError as answer:  # a redirect, or a 404
+        hrefs = answer.headers.get_all("Location", [])
     for url in (urljoin(at, href) for href in hrefs):
         if url.startswith("http:") and url not in found:
             found.add(url)

@@ -4,7 +4,7 @@
 //
 // New makes a Web of a Config. Web.Page returns a page, Web.Truth its ground truth, Web.Examples
 // pages of a topic. Server (serve.go) serves webs as an HTTP proxy and answers queries about them
-// (tell.go).
+// (queries.go).
 //
 // # Structure
 //
@@ -25,7 +25,7 @@
 // topics, section by section. Other links of a page are grouped in lists by topic. Every page has
 // the navigation of its host, whose words are not topical, and a footer (write.go, link.go).
 //
-// Words that tell the topic of a link's target are in the DOM leaves around it; Config.Cues
+// Words about the topic of a link's target are in the DOM leaves around it; Config.Cues
 // selects the offsets.
 //
 // # Use

@@ -18,11 +18,11 @@ func Handler(webs ...*Web) http.Handler { return NewServer(nil, webs...) }
 
 // Server serves webs. Its only state is which requests were refused for a while.
 type Server struct {
-	webs   []*Web
-	bySeed map[string]*Web // by the suffix of host names
-	log    io.Writer
-	logMu  sync.Mutex
-	told   told
+	webs     []*Web
+	bySeed   map[string]*Web // by the suffix of host names
+	log      io.Writer
+	logMu    sync.Mutex
+	refusals refusals
 }
 
 // access is a line of the access log: the request, and the truth of its URL.
@@ -53,7 +53,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	dot := strings.IndexByte(name, '.')
 	if dot < 0 || s.bySeed[name[dot:]] == nil {
 		if r.URL.Host == "" && strings.HasPrefix(r.URL.Path, "/.") {
-			s.tell(rw, r)
+			s.answer(rw, r)
 			return
 		}
 		rw.Header().Set(webarchive.OfflineHeader, "simweb")
@@ -110,7 +110,7 @@ func (s *Server) serve(rw http.ResponseWriter, r *http.Request, w *Web, url stri
 func (s *Server) hinder(rw http.ResponseWriter, r *http.Request, w *Web, at *spot, url string) int {
 	z := &w.c.Hazards
 	again := func(key string, status int) int {
-		if !s.told.first(key, z.RetryAfter) {
+		if !s.refusals.first(key, z.RetryAfter) {
 			return -1
 		}
 		rw.Header().Set("Retry-After", strconv.Itoa(int(z.RetryAfter/time.Second)))
@@ -184,18 +184,18 @@ func send(rw http.ResponseWriter, r *http.Request, a *answer) int {
 	return n
 }
 
-// told remembers refused requests, so that later ones are accepted: a bounded number of hosts and pages, the oldest forgotten first.
-type told struct {
+// refusals has refused requests, so that later ones are accepted: a bounded number of hosts and pages, the oldest dropped first.
+type refusals struct {
 	mu    sync.Mutex
 	until map[string]time.Time // when a key is accepted
 	order []string
 }
 
-// mostTold is the number of remembered keys.
-const mostTold = 4096
+// mostRefusals is the greatest number of keys.
+const mostRefusals = 4096
 
 // first reports whether a request for the key is to be refused: because it is the first, or too early.
-func (t *told) first(key string, wait time.Duration) bool {
+func (t *refusals) first(key string, wait time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -205,7 +205,7 @@ func (t *told) first(key string, wait time.Duration) bool {
 	if t.until == nil {
 		t.until = make(map[string]time.Time)
 	}
-	if len(t.order) >= mostTold {
+	if len(t.order) >= mostRefusals {
 		delete(t.until, t.order[0])
 		t.order = t.order[1:]
 	}

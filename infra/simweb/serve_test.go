@@ -245,7 +245,7 @@ func TestConnectionsBreak(t *testing.T) {
 
 func TestRetryAfterIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a told
+		var a refusals
 		const wait = time.Second
 		for _, key := range []string{"x", "x", "y"} {
 			if !a.first(key, map[string]time.Duration{"x": wait, "y": time.Hour}[key]) {
@@ -256,11 +256,11 @@ func TestRetryAfterIsKept(t *testing.T) {
 		if a.first("x", wait) || !a.first("y", time.Hour) {
 			t.Error("who comes late enough is not let in")
 		}
-		for i := range 3 * mostTold {
+		for i := range 3 * mostRefusals {
 			a.first(strconv.Itoa(i), time.Hour)
 		}
-		if len(a.until) > mostTold || len(a.order) > mostTold {
-			t.Errorf("%d are remembered", len(a.until))
+		if len(a.until) > mostRefusals || len(a.order) > mostRefusals {
+			t.Errorf("%d are kept", len(a.until))
 		}
 	})
 }

@@ -274,7 +274,7 @@ var inlineShape = shape{
 	before: [5]string{"", "", " ", "", ""}, after: [5]string{"", "", "</a> ", "", ""},
 }
 
-// cues are the probabilities of a word about the target at offsets −2 … +2. Anchors have few words, so that one tells more there.
+// cues are the probabilities of a word about the target at offsets −2 … +2. Anchors have few words, so each has more information there.
 var cues = [...][5]float64{
 	CuesPeaked:  {0.8, 0.8, 0.9, 0.7, 0.75},
 	CuesUniform: {0.8, 0.8, 0.2, 0.8, 0.8},

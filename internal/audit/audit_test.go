@@ -177,7 +177,7 @@ func TestRowsOfHubsAndShadows(t *testing.T) {
 			case "page":
 				h.Hubs[0].Url, want = "http://elsewhere.example/", "which was not delivered"
 			case "relevance":
-				h.Hubs[0].Relevance, want = h.Hubs[0].Relevance/2, "the verdict on it said"
+				h.Hubs[0].Relevance, want = h.Hubs[0].Relevance/2, "the verdict on it has"
 			case "order":
 				h.Hubs[0].Score, want = 0, "has a higher score than the one before"
 				if len(h.Hubs) == 1 {

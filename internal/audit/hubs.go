@@ -39,7 +39,7 @@ func (j *judge) ranked(name string, list []*schemas.RankedPage) {
 		case v == nil:
 			j.problem("%s %d is %s, which was not delivered", name, i+1, p.GetUrl())
 		case v.GetJudgement().GetRaw() != p.GetRelevance():
-			j.problem("%s %d, %s, has R = %g, the verdict on it said %g", name, i+1, p.GetUrl(), p.GetRelevance(), v.GetJudgement().GetRaw())
+			j.problem("%s %d, %s, has R = %g, the verdict on it has %g", name, i+1, p.GetUrl(), p.GetRelevance(), v.GetJudgement().GetRaw())
 		case seen[p.GetUrl()]:
 			j.problem("%s %d, %s, is listed twice", name, i+1, p.GetUrl())
 		case i > 0 && list[i-1].GetScore() < p.GetScore():

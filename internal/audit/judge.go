@@ -291,9 +291,9 @@ func (j *judge) status() {
 	}
 	s := sum(j.Statuses)
 	t := &j.tally
-	compare := func(what string, said, counted uint64) {
-		if said != counted {
-			j.problem("crawl.status has %d %s, a recount gives %d", said, what, counted)
+	compare := func(what string, stated, counted uint64) {
+		if stated != counted {
+			j.problem("crawl.status has %d %s, a recount gives %d", stated, what, counted)
 		}
 	}
 	compare("dispatched", s.GetDispatched(), t.dispatched)

@@ -103,9 +103,9 @@ func (j *judge) leap(id schemas.ID, l *schemas.LeapSettled, isLink bool) {
 		j.problem("%s has score %g by %s %s, the dispatch %g by %s %s", name,
 			l.GetScore(), l.GetPolicy(), l.GetModel(), r.GetScore(), r.GetPolicy(), r.GetModel())
 	}
-	told := len(l.GetShadows()) > 0 || l.GetForward() && j.ordered() && l.GetV() == r.GetUrl()
-	if said := placeTexts(l.GetShadows()); told && !j.byCounts(schemas.TopicFetchRequested) && said != placeTexts(r.GetShadows()) {
-		j.problem("%s has the shadow placements %q, the dispatch has %q", name, said, placeTexts(r.GetShadows()))
+	given := len(l.GetShadows()) > 0 || l.GetForward() && j.ordered() && l.GetV() == r.GetUrl()
+	if have := placeTexts(l.GetShadows()); given && !j.byCounts(schemas.TopicFetchRequested) && have != placeTexts(r.GetShadows()) {
+		j.problem("%s has the shadow placements %q, the dispatch has %q", name, have, placeTexts(r.GetShadows()))
 	}
 }
 

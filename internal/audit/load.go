@@ -176,7 +176,7 @@ func (j *judge) count(topic string, id schemas.ID) {
 	j.found[topic] = n
 }
 
-// keep writes a record, unless there is one of its id. All copies of leaps are written; they are told apart when they are read.
+// keep writes a record, unless there is one of its id. All copies of leaps are written; duplicates are found when they are read.
 func (j *judge) keep(topic string, id schemas.ID, r *Record) (first bool) {
 	set := func(kind byte, value []byte) bool {
 		key := keyOf(kind, id[:])

@@ -78,40 +78,40 @@ func (r *row) outcome() schemas.Outcome {
 
 // shadows returns the judgements of shadow critics, in the form of shadowsOf.
 func (r *row) shadows() (all []*schemas.Shadow) {
-	for name, said := range r.said(5) {
-		failure, err := hex.DecodeString(said.texts[4])
+	for name, one := range r.listed(5) {
+		failure, err := hex.DecodeString(one.texts[4])
 		if err != nil {
-			said.fail("%w", err)
+			one.fail("%w", err)
 		}
 		all = append(all, &schemas.Shadow{
-			Critic: name, Raw: said.float(), Tempered: said.float(), Calibrated: said.float(), BestIsFocus: said.bool(), Failure: string(failure),
+			Critic: name, Raw: one.float(), Tempered: one.float(), Calibrated: one.float(), BestIsFocus: one.bool(), Failure: string(failure),
 		})
-		r.err = cmp.Or(r.err, said.err)
+		r.err = cmp.Or(r.err, one.err)
 	}
 	return all
 }
 
 // places returns the positions given by shadow rankers, in the form of placesOf.
 func (r *row) places() (all []*schemas.ShadowPlace) {
-	for name, said := range r.said(4) {
-		all = append(all, &schemas.ShadowPlace{Policy: name, Dropped: said.bool(), Tier: said.uint32(), Score: said.float(), Model: said.text()})
-		r.err = cmp.Or(r.err, said.err)
+	for name, one := range r.listed(4) {
+		all = append(all, &schemas.ShadowPlace{Policy: name, Dropped: one.bool(), Tier: one.uint32(), Score: one.float(), Model: one.text()})
+		r.err = cmp.Or(r.err, one.err)
 	}
 	return all
 }
 
-// said splits a text of shadows into one row of n columns for each.
-func (r *row) said(n int) iter.Seq2[string, *row] {
+// listed splits a text of shadows into one row of n columns for each.
+func (r *row) listed(n int) iter.Seq2[string, *row] {
 	shadows := strings.Fields(r.text())
 	return func(yield func(string, *row) bool) {
 		for _, s := range shadows {
 			name, texts, _ := strings.Cut(s, "=")
-			said := &row{texts: strings.SplitN(texts, ",", n)}
-			if len(said.texts) != n {
+			one := &row{texts: strings.SplitN(texts, ",", n)}
+			if len(one.texts) != n {
 				r.fail("shadow %q", s)
 				return
 			}
-			if !yield(name, said) {
+			if !yield(name, one) {
 				return
 			}
 		}

@@ -122,17 +122,17 @@ func (j *judge) counts() {
 	}
 	j.each(kindParsed).all(func(e entry) { j.count(schemas.TopicPageParsed, e.id()) })
 	for _, t := range j.Ways {
-		said, _, _ := j.spanOf(t.Topic)
+		stated, _, _ := j.spanOf(t.Topic)
 		if t.Way == ByRecords {
-			if found := j.found[t.Topic]; found != said {
-				j.problem("%s has %s of the crawl, crawl.status has %s", t.Topic, found, said)
+			if found := j.found[t.Topic]; found != stated {
+				j.problem("%s has %s of the crawl, crawl.status has %s", t.Topic, found, stated)
 			}
 			lost := j.unreadable[stored(t.Topic)]
-			said.N -= lost.N
-			said.Xor = schemas.ID(lost.Xor.Xor(said.Xor[:]))
+			stated.N -= lost.N
+			stated.Xor = schemas.ID(lost.Xor.Xor(stated.Xor[:]))
 		}
-		if j.books[t.Topic] != said {
-			j.problem("%s: ClickHouse has %s of the crawl, crawl.status has %s", t.Topic, j.books[t.Topic], said)
+		if j.books[t.Topic] != stated {
+			j.problem("%s: ClickHouse has %s of the crawl, crawl.status has %s", t.Topic, j.books[t.Topic], stated)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (s *Shard) Dispatch(now time.Time, limit int) ([]*schemas.FetchRequest, err
 	if err := s.usable(); err != nil {
 		return nil, err
 	}
-	s.prefetch.ForgetPrepared()
+	s.prefetch.DropPrepared()
 	ms := unixMilli(now)
 	if err := s.waits.WakeHosts(ms); err != nil {
 		return nil, fmt.Errorf("wake hosts: %w", err)

@@ -55,7 +55,7 @@
 // A request is decided by being in the log. Recover takes those that the state lacks; they reserve budget and window at
 // once. Verdicts are then applied again. An entry that is discovered, or queued for its next attempt, takes over the
 // recovered request, so no attempt is dispatched twice. Until the replay has caught up, more may be reserved than is in
-// flight, never less. A replay sees the newest control record only; what it must reproduce follows from the records (0010).
+// flight, never less. A replay reads the newest control record only; what it must reproduce follows from the records (0010).
 //
 // # Several shards
 //

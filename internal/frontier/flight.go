@@ -81,7 +81,7 @@ type flights struct {
 	early map[uint32][]uint64
 }
 
-// takeOff reserves window, host window and host cap for a request and remembers it.
+// takeOff reserves window, host window and host cap for a request and records it.
 func (fs *flights) takeOff(id schemas.ID, f *flight) error {
 	h, err := fs.hosts.Host(f.host)
 	if err != nil {

@@ -195,7 +195,7 @@ func (s *script) wantState(url, want string) {
 	}
 }
 
-func TestAGuideOrdersLinksAndIsToldOfThePath(t *testing.T) {
+func TestAGuideOrdersLinksAndGetsThePath(t *testing.T) {
 	s := guided(t)
 	s.seed(onA("s"), onA("t"))
 	s.want(s.dispatch(9), onA("s"))

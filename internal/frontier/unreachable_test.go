@@ -39,7 +39,7 @@ func TestANetworkOutageCostsNothing(t *testing.T) {
 			t.Fatalf("the status is %v", st)
 		}
 		if at, ok := s.shard.Wake(s.now); !ok || !at.After(s.now) {
-			t.Fatalf("after %v the shard wants to be called at %v, %t", s.now, at, ok)
+			t.Fatalf("after %v the shard is to be called at %v, %t", s.now, at, ok)
 		} else {
 			s.now = at
 		}

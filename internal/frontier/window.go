@@ -12,7 +12,7 @@ import (
 // The window by default is found by trying: min(what was found, max(1, budget/20)).
 //
 // In a closed loop rate · latency is what is in flight anyway (Little's law), so the product
-// does not tell whether a wider window would bring more. So the window begins at
+// does not show whether a wider window would bring more. So the window begins at
 // firstWindow and is doubled while that brings verdicts an eighth faster; a doubling that does not is
 // taken back. Another one is tried after tryAgain windows of verdicts, and the best rate decays
 // meanwhile: hosts come and go, and one measurement may be too high by chance (docs/decisions/0102).

@@ -114,17 +114,17 @@ func recovered(f func() error) (err error) {
 }
 
 // parents queries the source of a version for the parents of a page.
-func (j *Judge) parents(ctx context.Context, version, page string) (said *schemas.Backlinks, err error) {
+func (j *Judge) parents(ctx context.Context, version, page string) (result *schemas.Backlinks, err error) {
 	by, err := j.Models.Backlinks(ctx, version)
 	if err != nil {
 		return nil, err
 	}
-	j.wait(by, func() { said, err = backlink.Ask(ctx, by, version, page) })
+	j.wait(by, func() { result, err = backlink.Ask(ctx, by, version, page) })
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		err = j.Failed(OfBacklinks, version, err)
 	}
-	return said, err
+	return result, err
 }

@@ -14,7 +14,7 @@ import (
 	"forager/schemas"
 )
 
-// Ranking is what an operator wants of the rankers of a crawl.
+// Ranking is a change of the rankers of a crawl.
 type Ranking struct {
 	// Ranker is its ranker, or several with + between them: the arms of a mixture; empty = as before.
 	Ranker string `json:"ranker,omitempty" doc:"Or several with + between them: the arms of a mixture; empty = as before."`

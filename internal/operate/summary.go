@@ -69,7 +69,7 @@ func Summarize(crawl string, st *schemas.CrawlStatus, p *Pipeline) Summary {
 	return x
 }
 
-// Summarize returns the state of a crawl for display, with what its control record and its critic tell of it.
+// Summarize returns the state of a crawl for display, with what is known of it by its control record and its critic.
 func (b *Topics) Summarize(crawl string, st *schemas.CrawlStatus, p *Pipeline) Summary {
 	x := Summarize(crawl, st, p)
 	x.HarvestFrom = b.HarvestFrom(crawl)

@@ -64,7 +64,7 @@ func packages(t *testing.T) []pkg {
 		all = append(all, p)
 	}
 	if len(all) < 20 {
-		t.Fatalf("go list sees %d packages only", len(all))
+		t.Fatalf("go list has %d packages only", len(all))
 	}
 	return all
 }

@@ -162,7 +162,7 @@ WHERE crawl = {crawl:String} AND outcome != ''
 GROUP BY model
 ORDER BY first_request, model;
 
--- learned: the features of links that tell relevant targets from others (log odds, as the apprentice weighs them), where one ranks or is a shadow
+-- learned: the features of links that distinguish relevant targets from others (log odds, as the apprentice weighs them), where one ranks or is a shadow
 WITH
     (SELECT median(target) FROM leaps WHERE crawl = {crawl:String} AND trains) AS cut,
     (SELECT countIf(target >= cut) FROM leaps WHERE crawl = {crawl:String} AND trains) AS highs,
@@ -207,7 +207,7 @@ WHERE crawl = {crawl:String} AND outcome = 'delivered' AND u != ''
 GROUP BY source_from
 ORDER BY source_from;
 
--- shadows: R of the pages fetched, by quarter (4 the best) of the order of each ranker that chooses nothing; it sees only what another chose
+-- shadows: R of the pages fetched, by quarter (4 the best) of the order of each ranker that chooses nothing; it ranked only what another chose
 SELECT policy, quarter, count() AS pages, round(avg(relevance), 3) AS harvest, round(avg(score), 3) AS scored, round(avg(used_score), 3) AS scored_by_used
 FROM
 (

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTablesOfVersion1 wants each column of testdata/001_tables.sql, as databases of the first version have it, in its order; columns may
+// TestTablesOfVersion1: there is each column of testdata/001_tables.sql, as databases of the first version have it, in its order; columns may
 // have come since, and comments have been reworded.
 func TestTablesOfVersion1(t *testing.T) {
 	b, err := os.ReadFile("testdata/001_tables.sql")

@@ -157,7 +157,7 @@ func (a *archiver) temporary() (*os.File, error) {
 	return file, nil
 }
 
-// diskWriter counts the bytes written, and remembers an error of the disk.
+// diskWriter counts the bytes written, and keeps an error of the disk.
 type diskWriter struct {
 	file *os.File
 	size int64

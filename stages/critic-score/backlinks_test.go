@@ -159,7 +159,7 @@ func TestGuidesAreAskedSideBySide(t *testing.T) {
 	_, j := one(t, outs, err)
 	for i, g := range j.GetJudgement().GetGuidance() {
 		if g.GetGuide() != versions[i] || g.GetFailure() != "" || g.GetScores()[0] != float64(i+1) {
-			t.Errorf("guide %d said %v", i, g)
+			t.Errorf("guide %d returned %v", i, g)
 		}
 	}
 }

@@ -214,7 +214,7 @@ func (d *distiller) drop(key string, s *shard) error {
 // take notes one record, and returns the shard that got a page; nil = none.
 func (d *distiller) take(r stream.Record) (*shard, error) {
 	crawl := r.Headers[schemas.HeaderCrawl]
-	if !d.wants(crawl) {
+	if !d.noted(crawl) {
 		return nil, nil
 	}
 	rec := new(schemas.LinkFound)
@@ -252,9 +252,9 @@ func (d *distiller) take(r stream.Record) (*shard, error) {
 // chooses reports whether a crawl has a distiller, or a guide that is trained on its pages.
 func chooses(ctl *schemas.CrawlControl) bool { return schemas.Raises(ctl) || ctl.GetRenewal() != nil }
 
-// wants reports whether the records of a crawl are noted: it has a distiller, or had one, or this is
+// noted reports whether the records of a crawl are noted: it has a distiller, or had one, or this is
 // not known yet.
-func (d *distiller) wants(crawl string) bool {
+func (d *distiller) noted(crawl string) bool {
 	ctl := d.controls.Get(crawl)
 	if ctl == nil || chooses(ctl) {
 		return !d.controls.Deleted(crawl)

@@ -175,7 +175,7 @@ func TestKeepsPauses(t *testing.T) {
 			t.Errorf("host %d was asked %d times", host, len(all))
 		}
 		for i := 1; i < len(all); i++ {
-			// What the web sees is a little later than what fetch does, at begin and end alike.
+			// The web gets requests a little later than fetch sends them, at begin and end alike.
 			if gap := all[i].begin.Sub(all[i-1].end); gap < delay-10*time.Millisecond {
 				t.Errorf("host %d: %v between two requests", host, gap)
 			}
@@ -481,7 +481,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestPartitionRemembers(t *testing.T) {
+func TestPartitionKeepsAnswers(t *testing.T) {
 	p := newPartition()
 	id := func(i int) schemas.ID { return schemas.ID{byte(i), byte(i >> 8), byte(i >> 16)} }
 	var got []progress
@@ -498,7 +498,7 @@ func TestPartitionRemembers(t *testing.T) {
 		p.end(id(i+2), true)
 	}
 	if p.begin(id(1)) != notBegun || len(p.known) > rememberAnswers+1 {
-		t.Errorf("%d remembered", len(p.known))
+		t.Errorf("%d kept", len(p.known))
 	}
 }
 

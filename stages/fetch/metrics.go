@@ -42,7 +42,7 @@ func newMetrics(reg prometheus.Registerer, schedule *scheduler) *metrics {
 			return n[which]
 		}
 	}
-	gauge("hosts", "Hosts whose politeness is remembered.", count(0))
+	gauge("hosts", "Hosts whose politeness is kept.", count(0))
 	gauge("parked_requests", "Requests that wait in memory for their host or a slot.", count(1))
 	gauge("under_way_requests", "Requests under way.", count(2))
 	gauge("slot_waiting_requests", "Requests that wait for nothing but a slot: their hosts may be requested now.", schedule.unslotted)

@@ -150,7 +150,7 @@ func TestOneSiteCannotHoldACrawl(t *testing.T) {
 				t.Errorf("a healthy host is %v", got)
 			}
 			if len(client.outages.hosts) > mostHosts || len(client.outages.suspects) > 4*manyHosts {
-				t.Errorf("%d hosts and %d suspects are remembered", len(client.outages.hosts), len(client.outages.suspects))
+				t.Errorf("%d hosts and %d suspects are kept", len(client.outages.hosts), len(client.outages.suspects))
 			}
 		})
 	}

@@ -83,7 +83,7 @@ func TestPaceFollowsLatency(t *testing.T) {
 	})
 }
 
-// The pauses that a host sees grow with its time-outs and refusals and shrink slowly after them; another host sees none of it.
+// The pauses before requests to a host grow with its time-outs and refusals and shrink slowly after them; those of another host do not change.
 func TestHostsSetThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pause, bad, all = 2 * time.Second, 5, 80
@@ -152,7 +152,7 @@ func TestRequestsSetThePace(t *testing.T) {
 		t.Fatalf("%d requests: %v", len(seen), seen)
 	}
 	for i, least := range []time.Duration{timeout + 2*pause, timeout + 3*pause, pause + pause*9/5} {
-		// The server sees a request later than fetch sends it, by a time that differs from one to the next.
+		// The server gets a request later than fetch sends it, by a time that differs from one to the next.
 		if gap := seen[i+1].begin.Sub(seen[i].begin); gap < least-pause/2 {
 			t.Errorf("request %d began %v after the one before, want some %v at least", i+1, gap, least)
 		}

@@ -68,9 +68,9 @@ func newPlaces(longest time.Duration, send func(*schemas.FetchTurn)) *places {
 // limited reports whether the task needs a turn for each of its requests.
 func (t *task) limited() bool { return t.limits != turns.Limits{} }
 
-// wants returns the place at which the task needs a turn now, which is not known yet if nothing waits there; nil if it
+// turnPlace returns the place at which the task needs a turn now, which is not known yet if nothing waits there; nil if it
 // needs none.
-func (s *scheduler) wants(t *task) *place {
+func (s *scheduler) turnPlace(t *task) *place {
 	if !t.limited() || t.address == "" {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (s *scheduler) wants(t *task) *place {
 	return p
 }
 
-// turnAt returns when a lane that begins to wait now may have its turn, if no other process wants one.
+// turnAt returns when a lane that begins to wait now may have its turn, if no other process needs one.
 func (p *place) turnAt(now time.Time) time.Time {
 	before := 0
 	for _, l := range p.lanes {
@@ -100,7 +100,7 @@ func (p *place) turnAt(now time.Time) time.Time {
 // are deferred.
 func (s *scheduler) admit(l *lane, now time.Time) {
 	for t := l.front(); t != nil; t = l.front() {
-		p := s.wants(t)
+		p := s.turnPlace(t)
 		if l.place != p {
 			s.quit(l)
 		}
@@ -154,7 +154,7 @@ func (s *scheduler) proceed(p *place, now time.Time) {
 		l := p.lanes[0]
 		p.lanes[0], p.lanes = nil, p.lanes[1:]
 		t := l.front()
-		if t != nil && s.wants(t) == p && l.host.free() && !s.earliest(l.host, now).After(now) {
+		if t != nil && s.turnPlace(t) == p && l.host.free() && !s.earliest(l.host, now).After(now) {
 			p.holder = l
 			s.queue(l)
 			break

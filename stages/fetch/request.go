@@ -250,7 +250,7 @@ func (r *request) answered(page *schemas.PageFetched, got *webclient.Response, t
 		r.stage.schedule.answered(r.req.Host, took)
 		return
 	}
-	retryAfter, said := retryAfter(got.Header.Get("Retry-After"), time.Now())
+	retryAfter, given := retryAfter(got.Header.Get("Retry-After"), time.Now())
 	until, times := r.stage.schedule.refused(r.req.Host, retryAfter)
 	page.NotBefore = millis(until)
 	switch {
@@ -258,7 +258,7 @@ func (r *request) answered(page *schemas.PageFetched, got *webclient.Response, t
 		// It is not deferred without end: from now on its tries are counted.
 		page.Outcome = schemas.Outcome_OUTCOME_SERVER_ERROR
 		page.Detail += fmt.Sprintf(", refusal %d in a row", times)
-	case said || got.Status == http.StatusTooManyRequests:
+	case given || got.Status == http.StatusTooManyRequests:
 		page.Outcome = schemas.Outcome_OUTCOME_DEFERRED
 	}
 }

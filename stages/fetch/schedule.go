@@ -10,8 +10,8 @@ import (
 	"forager/internal/crawl/turns"
 )
 
-// job is a request as the scheduler sees it. Exactly one of its methods settles it: deferred,
-// cancelled, calledOff, or a visit whose report does not say again.
+// job is a request for the scheduler. Exactly one of its methods settles it: deferred,
+// cancelled, calledOff, or a visit whose report is not to try again.
 type job interface {
 	// visit makes the request, or finds that it is not necessary; pause is the one kept before it. Where the task has limits it
 	// makes one request at most, to the address of its turn; without one ("") none.
@@ -291,7 +291,7 @@ func (s *scheduler) expire(t *task) {
 	}
 	now := time.Now()
 	until := s.earliest(t.lane.host, now)
-	if p := s.wants(t); p != nil {
+	if p := s.turnPlace(t); p != nil {
 		until = latest(until, p.turnAt(now))
 	}
 	s.leave(t)
@@ -493,7 +493,7 @@ func (s *scheduler) dispatch() {
 			s.quit(l)
 			continue
 		}
-		p := s.wants(t)
+		p := s.turnPlace(t)
 		if !h.free() || s.earliest(h, now).After(now) || p != nil && (p.holder != l || !p.valid(now)) {
 			s.quit(l)
 			s.offer(h)

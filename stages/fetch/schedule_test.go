@@ -27,7 +27,7 @@ type world struct {
 type ask struct {
 	host, crawl string
 	begin, end  time.Time
-	pause       time.Duration // that the crawl wants
+	pause       time.Duration // that the crawl sets
 	job         *fakeJob
 }
 

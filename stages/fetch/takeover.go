@@ -35,7 +35,7 @@ const (
 	answeredBefore
 )
 
-// rememberAnswers bounds the completed requests that a partition remembers.
+// rememberAnswers bounds the completed requests that are kept of a partition.
 const rememberAnswers = 1 << 16
 
 func newPartition() *partition { return &partition{known: map[schemas.ID]progress{}} }

@@ -185,7 +185,7 @@ func (c *auditCrawl) delivered(shard uint32) (pages uint64) {
 	return pages
 }
 
-// said takes a status.
+// said reads a status.
 func (c *auditCrawl) said(st *schemas.CrawlStatus) {
 	c.last[st.GetShard()] = st
 	old := c.statuses[st.GetShard()]
@@ -249,7 +249,7 @@ func (c *auditCrawl) dispatched(req *schemas.FetchRequest) error {
 		}
 	}
 	if c.over && c.ctl.GetShards() > 1 && !c.revised {
-		return fmt.Errorf("%s, attempt %d, was dispatched though all shards had said that the crawl has ended", req.GetUrl(), req.GetAttempt())
+		return fmt.Errorf("%s, attempt %d, was dispatched though by the status of all shards the crawl has ended", req.GetUrl(), req.GetAttempt())
 	}
 	c.requests[id] = &auditRequest{FetchRequest: req}
 	c.flying++

@@ -149,8 +149,8 @@ func (c *crawl) leaseVoid() bool {
 	return c.number == 0 && c.shard.Shards() > 1 && c.peers.lead == nil
 }
 
-// talks reports whether the shard has applied all of its input that was read, and there are other shards.
-func (s *step) talks(c *crawl) bool {
+// exchanges reports whether the shard has applied all of its input that was read, and there are other shards.
+func (s *step) exchanges(c *crawl) bool {
 	return c.ready && c.shard.Shards() > 1 && !s.replaying && c.records.count == 0
 }
 
@@ -161,7 +161,7 @@ func (s *step) sendReport(c *crawl) error {
 		return nil
 	}
 	c.peers.due = false
-	if !s.talks(c) {
+	if !s.exchanges(c) {
 		return nil
 	}
 	report := c.report(s.prioritizer.next)
@@ -182,7 +182,7 @@ func (c *crawl) report(next int64) *schemas.ShardReport {
 // coordinate ends the step if there are several shards: shard 0 gives leases, another one checks whether a
 // report is due.
 func (s *step) coordinate(c *crawl) error {
-	if !s.talks(c) {
+	if !s.exchanges(c) {
 		return nil
 	}
 	if c.number == 0 {

@@ -240,8 +240,8 @@ func TestANewOwnerOfShard0AsksFirst(t *testing.T) {
 	t.Error("shard 0 does not go on")
 }
 
-// TestSimulationSeesBrokenShards checks that the simulation of shards detects broken rules.
-func TestSimulationSeesBrokenShards(t *testing.T) {
+// TestSimulationFindsBrokenShards checks that the simulation of shards detects broken rules.
+func TestSimulationFindsBrokenShards(t *testing.T) {
 	rules := slices.Concat([]string{"no look", "no fence", "recover nothing"}, slices.Sorted(maps.Keys(peerRules)))
 	if testing.Short() {
 		rules = rules[:1] // the race detector needs no more, and takes ten times as long

@@ -163,7 +163,7 @@ type forgetful struct{ *prioritizer }
 
 func (forgetful) Recover(stream.Record) error { return nil }
 
-// mutant breaks one rule of the owner from outside, in the broker that it sees.
+// mutant breaks one rule of the owner from outside, in its broker.
 type mutant struct {
 	*crashtest.Process
 	rule    string
@@ -642,8 +642,8 @@ func TestSimulation(t *testing.T) {
 		"ended: stagnated: the gate let no link through", "ended: stopped", "operation: fixed field", "control records restored")
 }
 
-// TestSimulationSeesBrokenOwners checks that the simulation detects broken owners.
-func TestSimulationSeesBrokenOwners(t *testing.T) {
+// TestSimulationFindsBrokenOwners checks that the simulation detects broken owners.
+func TestSimulationFindsBrokenOwners(t *testing.T) {
 	rules := []string{"commit before ack", "log ignored", "no markers", "no look", "no fence", "recover nothing", "old statuses stay"}
 	if testing.Short() {
 		rules = rules[:1] // the race detector needs no more, and takes ten times as long

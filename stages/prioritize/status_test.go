@@ -10,7 +10,7 @@ import (
 )
 
 // TestAStatusNamesItsRevision: a status has the revision of the newest control record, whether it is in force, was refused, or finds the
-// crawl finished and out of memory. The writer of a record can thus tell the statuses that follow it from those before.
+// crawl finished and out of memory. The writer of a record can thus distinguish the statuses that follow it from those before.
 func TestAStatusNamesItsRevision(t *testing.T) {
 	d := newDesk(t)
 	ctl := crawlOf("c")

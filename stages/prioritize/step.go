@@ -405,7 +405,7 @@ func (s *step) report(c *crawl, st *schemas.CrawlStatus) error {
 	// the same time.
 	st.At = max(st.GetAt(), c.sent.GetAt()+1)
 	before := c.sent
-	if before == nil { // a new owner goes on from what its predecessor said
+	if before == nil { // a new owner goes on from its predecessor's status
 		var err error
 		if before, err = s.book.lastStatus(unit(c.name, c.number)); err != nil {
 			return err

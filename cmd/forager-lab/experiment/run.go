@@ -61,7 +61,7 @@ func (c *webCache) loader(to io.Writer) (experiment.Loader, error) {
 		}
 		folder = filepath.Join(user, "forager", "webs")
 	}
-	cache := &experiment.Cache{Folder: folder, Tell: func(o experiment.Opened) {
+	cache := &experiment.Cache{Folder: folder, Opened: func(o experiment.Opened) {
 		name, took := filepath.Base(o.Web), o.Took.Round(time.Millisecond)
 		switch {
 		case o.Cached:
@@ -146,13 +146,13 @@ func (c *webCache) run(s *cli.Session, plan *study.Plan, out string) (err error)
 	}
 	ctx, task, end := progress.StartTask(s, "runs")
 	defer end()
-	told := &studyProgress{to: s.Stderr, task: task}
-	rep, err := study.Run(ctx, plan, log, told)
+	shown := &studyProgress{to: s.Stderr, task: task}
+	rep, err := study.Run(ctx, plan, log, shown)
 	if err != nil {
 		return err
 	}
 	end()
-	told.cost.print(s.Stderr)
+	shown.cost.print(s.Stderr)
 	for name, write := range map[string]func(io.Writer) error{
 		studyCSV:     func(w io.Writer) error { return study.WriteCSV(w, rep.Rows()) },
 		studyParquet: func(w io.Writer) error { return study.WriteParquet(w, rep.Rows()) },

@@ -20,7 +20,7 @@ func (c *crawlCritic) Help() string {
   forager crawl critic chemistry schools/0f3a9c2b71de      # an older version again
   forager crawl critic chemistry --no-shadow
 
-An apprentice goes on learning from the relevances that it sees: after a change from those of the new critic.`
+An apprentice goes on learning from the relevances of pages: after a change from those of the new critic.`
 }
 
 func (c *crawlCritic) Run(s *cli.Session) error {

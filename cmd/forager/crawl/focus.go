@@ -9,7 +9,7 @@ import (
 type crawlFocus struct {
 	Crawl  string             `arg:"" help:"Name of the crawl."`
 	Good   []string           `help:"Topic that is a focus topic from now on; again for another one." sep:"none"`
-	Bad    []string           `help:"Topic that does not count any more: a focus topic, or one below a focus topic." sep:"none"`
+	Bad    []string           `help:"Topic that is no longer in the focus: a focus topic, or one below a focus topic." sep:"none"`
 	Weight map[string]float64 `help:"Weight of a focus topic, above 0 and at most 1." placeholder:"TOPIC=WEIGHT"`
 }
 

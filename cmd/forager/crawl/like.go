@@ -170,7 +170,7 @@ func (l *Liking) run(watched bool) error {
 
 func (r *LikeResult) text(w io.Writer) {
 	fmt.Fprintf(w, "%d pages that are on topic, %d around them; of these some %.0f %% are taken to be on topic, too\n", r.Report.Liked, r.Report.Background, 100*r.Report.Prior)
-	fmt.Fprintf(w, "speaks for the topic:  %s\nspeaks against it:     %s\n", strings.Join(r.Report.For, " "), strings.Join(r.Report.Against, " "))
+	fmt.Fprintf(w, "words for the topic:  %s\nwords against it:     %s\n", strings.Join(r.Report.For, " "), strings.Join(r.Report.Against, " "))
 	if r.Report.Recall < .5 {
 		fmt.Fprintf(w, "only %.0f %% of the likes are recognised by a critic trained on the others: more of them, or ones that are more alike, would help\n", 100*r.Report.Recall)
 	}
@@ -194,12 +194,12 @@ type likedPage struct {
 	Links []string
 }
 
-func readLiked(p *export.Page, said samples.Said) (*likedPage, error) {
+func readLiked(p *export.Page, label samples.Label) (*likedPage, error) {
 	parsed, err := dom.Parse(p.Body, p.ContentType, p.URL, dom.Settings{})
 	if err != nil {
 		return nil, fmt.Errorf("page %s: %w", p.URL, err)
 	}
-	out := &likedPage{Sample: samples.Sample{URL: p.URL, Said: said, Text: dom.Text(p.Body, p.ContentType)}}
+	out := &likedPage{Sample: samples.Sample{URL: p.URL, Label: label, Text: dom.Text(p.Body, p.ContentType)}}
 	for _, link := range parsed.GetLinks() {
 		if !link.GetNofollow() && !parsed.GetNofollow() {
 			out.Links = append(out.Links, link.GetUrl())
@@ -216,16 +216,16 @@ func (l *Liking) gather(r *LikeResult) ([]samples.Sample, error) {
 		return nil, err
 	}
 	r.Failed = make(map[string]string)
-	var told []error
+	var failures []error
 	for _, f := range failed {
 		r.Failed[f.URL] = f.Outcome
-		told = append(told, fmt.Errorf("%s: %s", f.URL, strings.TrimSpace(f.Outcome+" "+f.Detail)))
+		failures = append(failures, fmt.Errorf("%s: %s", f.URL, strings.TrimSpace(f.Outcome+" "+f.Detail)))
 	}
 	if len(liked) < pulearning.Fewest {
-		return nil, fmt.Errorf("only %d of %d likes are pages that can be read, at least %d are needed:\n%w", len(liked), len(l.likes), pulearning.Fewest, errors.Join(told...))
+		return nil, fmt.Errorf("only %d of %d likes are pages that can be read, at least %d are needed:\n%w", len(liked), len(l.likes), pulearning.Fewest, errors.Join(failures...))
 	}
 	if len(failed) > 0 {
-		fmt.Fprintf(l.S.Stderr, "left out, as they gave no page:\n%v\n", errors.Join(told...))
+		fmt.Fprintf(l.S.Stderr, "left out, as they gave no page:\n%v\n", errors.Join(failures...))
 	}
 	known := make(map[string]bool)
 	for _, u := range l.likes {
@@ -253,20 +253,20 @@ func (l *Liking) gather(r *LikeResult) ([]samples.Sample, error) {
 		from = met
 	}
 	if n := len(all) - len(liked); n < fewestBackground {
-		return nil, fmt.Errorf("only %d pages around the likes could be fetched, at least %d are needed to tell what is not on topic; give more likes, on other hosts", n, fewestBackground)
+		return nil, fmt.Errorf("only %d pages around the likes could be fetched, at least %d are needed to learn what is not on topic; give more likes, on other hosts", n, fewestBackground)
 	}
 	r.Fetched = len(all)
 	return all, nil
 }
 
 // fetch fetches URLs as a crawl of their own and returns the pages, each once.
-func (l *Liking) fetch(urls []string, said samples.Said) (pages []*likedPage, failed []crawls.Unfetched, err error) {
+func (l *Liking) fetch(urls []string, label samples.Label) (pages []*likedPage, failed []crawls.Unfetched, err error) {
 	list, err := crawls.FetchList(l.S, l.Parts, urls, l.politely)
 	if err != nil {
 		return nil, nil, err
 	}
 	failed, err = list.Pages(l.S, func(p crawls.FetchedPage) error {
-		page, err := readLiked(&p.Page, said)
+		page, err := readLiked(&p.Page, label)
 		if err == nil && !slices.ContainsFunc(pages, func(o *likedPage) bool { return o.URL == page.URL }) {
 			pages = append(pages, page)
 		}

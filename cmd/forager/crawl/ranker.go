@@ -18,7 +18,7 @@ type Ranker struct {
 
 	Guide    map[string]string `help:"The published guide that a ranker is, as RANKER=GUIDE; one that the crawl has already need not be named." placeholder:"RANKER=GUIDE"`
 	Shadow   []string          `help:"Ranker that also places every URL that is fetched, for comparison only; may be repeated."`
-	NoShadow bool              `help:"No ranker is a shadow any more."`
+	NoShadow bool              `help:"End the comparison with other rankers."`
 
 	Expand    string `hidden:""`
 	Backlinks string `hidden:""`

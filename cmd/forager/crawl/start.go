@@ -36,7 +36,7 @@ func (c *crawlStart) Help() string {
   forager crawl start chemistry.yaml --watch
 
 With --like, pages that are on topic take the place of critic, focus and seeds. They are fetched, and
-some of what they link to; a critic learns to tell the ones from the others (package pulearning), and the crawl
+some of what they link to; a critic learns to distinguish the ones from the others (package pulearning), and the crawl
 begins from the likes. All pages fetched count for --pages. A crawl file may have the other settings.
 
   forager crawl start --name chemistry --contact you@example.org --watch \

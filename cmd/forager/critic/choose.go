@@ -72,16 +72,16 @@ func (f *learnFlags) choose(ctx context.Context, e *critic.Examples, tries []cri
 		if err != nil {
 			return nil, err
 		}
-		told := canBeTold(c.report)
-		if best == nil || told {
+		distinguished := distinguishes(c.report)
+		if best == nil || distinguished {
 			best = c
 		}
-		if !told {
+		if !distinguished {
 			break
 		}
 	}
 	if len(tries) > 1 {
-		best.notes = append(best.notes, fmt.Sprintf("--minimum %d: the finest classes that are told apart, of those with %d to %d examples at least", best.Minimum, minima[len(minima)-1], minima[0]))
+		best.notes = append(best.notes, fmt.Sprintf("--minimum %d: the finest classes that are distinguished, of those with %d to %d examples at least", best.Minimum, minima[len(minima)-1], minima[0]))
 	}
 	if f.Model != unset {
 		return best, nil
@@ -110,8 +110,8 @@ func (f *learnFlags) choose(ctx context.Context, e *critic.Examples, tries []cri
 	return best, nil
 }
 
-// canBeTold reports whether classes can be distinguished well enough.
-func canBeTold(r *critic.Report) bool {
+// distinguishes reports whether classes can be distinguished well enough.
+func distinguishes(r *critic.Report) bool {
 	return float64(len(lostClasses(r))) <= lostShare*float64(len(r.Classes)) && r.Calibrated.Accuracy >= lowAccuracy
 }
 

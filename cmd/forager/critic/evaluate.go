@@ -23,7 +23,7 @@ import (
 type learnFlags struct {
 	Model    critic.Method `help:"How it learns: bayes, bayes-tree, logistic; auto = logistic where it judges better than bayes and takes about a minute at most." enum:"auto,bayes,bayes-tree,logistic" default:"auto"`
 	Features int           `help:"Words that bayes-tree chooses at each node of the taxonomy; 0 = all." default:"30000"`
-	Minimum  *int          `help:"Examples a class must have; smaller leaves join their parent (2002 §3.1). By default the least of 300, 160, 80, 40 and 20 with which bayes tells the classes apart."`
+	Minimum  *int          `help:"Examples a class must have; smaller leaves join their parent (2002 §3.1). By default the least of 300, 160, 80, 40 and 20 with which bayes distinguishes the classes."`
 	Cap      int           `help:"Examples a class uses at most." default:"300"`
 	Seed     uint64        `help:"Seed of the sampling."`
 	Words    text.Settings `help:"How words are made of text: bigrams, stop, stem, language=CODE, numbers=kept|shaped|dropped, case=folded|kept." default:"bigrams"`
@@ -31,7 +31,7 @@ type learnFlags struct {
 
 type criticEvaluate struct {
 	Examples []string `arg:"" name:"source" help:"Examples, as for critic train."`
-	Exact    bool     `help:"Take the topics of the examples as they are: no tree, nothing pruned."`
+	Exact    bool     `help:"Use the topics of the examples as they are: no tree, no pruning."`
 	HTML     string   `name:"html" help:"Write all of it to this file, one page that needs nothing else." placeholder:"FILE"`
 	Curve    bool     `help:"Also train on an eighth, a quarter and a half of the examples." default:"true" negatable:""`
 	Pages    string   `help:"Write what the held-out critics say of every page to this file, one JSON object a line." placeholder:"FILE"`

@@ -115,17 +115,17 @@ func (t *OpenedCritic) around(ctx context.Context, fetched bool, most int) ([]an
 	if err != nil {
 		return nil, err
 	}
-	examples, said := []string{}, []string{}
+	examples, labelled := []string{}, []string{}
 	for _, x := range samples.Apply(t.Set, marks) {
-		switch x.Said {
+		switch x.Label {
 		case samples.Liked:
 			examples = append(examples, x.URL)
-			said = append(said, x.URL)
+			labelled = append(labelled, x.URL)
 		case samples.Wrong:
-			said = append(said, x.URL)
+			labelled = append(labelled, x.URL)
 		}
 	}
-	return t.DB.Neighbours(ctx, examples, said, fetched, most)
+	return t.DB.Neighbours(ctx, examples, labelled, fetched, most)
 }
 
 // propose returns the most probable pages of the neighbourhood, best first.

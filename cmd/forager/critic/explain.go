@@ -218,8 +218,8 @@ func (x *Explanation) print(w io.Writer, most int) {
 	}
 	if len(x.Terms) > 0 {
 		fmt.Fprintf(w, "log-odds     %+.2f nats against all other classes, %+.2f without any word; the strongest of them is %s\n", x.LogOdds, x.Prior, x.Rival)
-		x.printTerms(w, "SPEAKS FOR IT", most, func(t critic.Term) bool { return t.Focus > 0 })
-		x.printTerms(w, "SPEAKS AGAINST IT", most, func(t critic.Term) bool { return t.Focus < 0 })
+		x.printTerms(w, "WORDS FOR IT", most, func(t critic.Term) bool { return t.Focus > 0 })
+		x.printTerms(w, "WORDS AGAINST IT", most, func(t critic.Term) bool { return t.Focus < 0 })
 	}
 	for _, d := range x.Nodes {
 		fmt.Fprintf(w, "\nat /%s\n", d.Node)

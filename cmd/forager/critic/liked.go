@@ -86,9 +86,9 @@ func (p *LikedCritic) Train(ctx context.Context, set []samples.Sample) (*schemas
 		d.Drawn = drawn[x.URL]
 		switch {
 		case d.Words() == 0: // a page without text
-		case x.Said == samples.Liked:
+		case x.Label == samples.Liked:
 			e.Liked = append(e.Liked, d)
-		case x.Said == samples.Wrong:
+		case x.Label == samples.Wrong:
 			e.Wrong = append(e.Wrong, d)
 		default:
 			e.Background = append(e.Background, d)
@@ -113,8 +113,8 @@ func (p *LikedCritic) Train(ctx context.Context, set []samples.Sample) (*schemas
 	return m, report, nil
 }
 
-// met is the largest number of pages of a crawl that are used as background.
-const met = 1000
+// mostOfCrawl is the largest number of pages of a crawl that are used as background.
+const mostOfCrawl = 1000
 
 // Retrain trains with a sample of the pages of a crawl as further background; without a crawl on the samples and the marks alone.
 func (p *LikedCritic) Retrain(s *cli.Session, set []samples.Sample, crawl string) (*schemas.ModelPublished, *pulearning.Report, error) {
@@ -129,10 +129,10 @@ func (p *LikedCritic) Retrain(s *cli.Session, set []samples.Sample, crawl string
 		known[x.URL] = true
 	}
 	set = set[:len(set):len(set)]
-	sel := analytics.Selection{Crawl: crawl, Outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED), Sample: met}
+	sel := analytics.Selection{Crawl: crawl, Outcome: schemas.OutcomeName(schemas.Outcome_OUTCOME_DELIVERED), Sample: mostOfCrawl}
 	err := export.Each(s, p.DB, p.Store, sel, func(page export.Page) error {
 		if !known[page.URL] {
-			set = append(set, samples.Sample{URL: page.URL, Said: samples.Background, Text: dom.Text(page.Body, page.ContentType)})
+			set = append(set, samples.Sample{URL: page.URL, Label: samples.Background, Text: dom.Text(page.Body, page.ContentType)})
 		}
 		return nil
 	})
@@ -167,6 +167,6 @@ func ShowLiked(s *cli.Session, version string, data []byte) error {
 		for _, k := range slices.Sorted(maps.Keys(r.Provenance)) {
 			fmt.Fprintf(w, "%s: %s\n", k, r.Provenance[k])
 		}
-		fmt.Fprintf(w, "speaks for %s:  %s\nspeaks against it:  %s\n", c.Topic(), strings.Join(on, " "), strings.Join(off, " "))
+		fmt.Fprintf(w, "words for %s:  %s\nwords against it:  %s\n", c.Topic(), strings.Join(on, " "), strings.Join(off, " "))
 	})
 }

@@ -20,9 +20,9 @@ import (
 type criticMark struct {
 	Of    string   `arg:"" name:"crawl|critic" help:"The crawl whose critic judged the pages, or the critic."`
 	URLs  []string `arg:"" optional:"" name:"url" help:"Pages that were fetched."`
-	Right bool     `xor:"said" help:"They are on topic."`
-	Wrong bool     `xor:"said" help:"They are not on topic."`
-	Ask   int      `xor:"said" help:"Ask about so many pages of the crawl, drawn at random from those of either verdict." placeholder:"N"`
+	Right bool     `xor:"verdict" help:"They are on topic."`
+	Wrong bool     `xor:"verdict" help:"They are not on topic."`
+	Ask   int      `xor:"verdict" help:"Ask about so many pages of the crawl, drawn at random from those of either verdict." placeholder:"N"`
 	Topic string   `help:"What they are about: with --right the crawl's one focus topic by default, with --wrong whatever."`
 
 	replies
@@ -85,7 +85,7 @@ func (c *criticMark) Run(s *cli.Session) error {
 // ask asks about drawn pages, or reads the replies.
 func (c *criticMark) ask(s *cli.Session, t *OpenedCritic) error {
 	if t.crawl == "" {
-		return cli.Usagef("--ask wants to know which crawl; %s is a critic", t.name)
+		return cli.Usagef("--ask needs a crawl; %s is a critic", t.name)
 	}
 	if c.given() {
 		yes, no, err := c.Read()
@@ -107,13 +107,13 @@ func (c *criticMark) ask(s *cli.Session, t *OpenedCritic) error {
 	}
 	// Pages with a known mark need no question.
 	var yes, no []string
-	said := make(map[string]samples.Said)
+	labels := make(map[string]samples.Label)
 	for _, x := range samples.Apply(t.Set, marks) {
-		said[x.URL] = x.Said
+		labels[x.URL] = x.Label
 	}
 	list := []analytics.DrawnPage{}
 	for _, p := range drawn {
-		switch said[p.URL] {
+		switch labels[p.URL] {
 		case samples.Liked:
 			yes = append(yes, p.URL)
 		case samples.Wrong:

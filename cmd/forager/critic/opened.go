@@ -15,18 +15,18 @@ import (
 
 // say stores marks of pages.
 func (t *OpenedCritic) say(ctx context.Context, yes, no []string, drawn bool) error {
-	for _, said := range []struct {
+	for _, marked := range []struct {
 		urls  []string
 		right bool
 	}{{yes, true}, {no, false}} {
-		if len(said.urls) == 0 {
+		if len(marked.urls) == 0 {
 			continue
 		}
-		m, err := t.newMark(said.right, drawn, "")
+		m, err := t.newMark(marked.right, drawn, "")
 		if err != nil {
 			return err
 		}
-		if _, err := t.marks().Add(ctx, said.urls, m); err != nil {
+		if _, err := t.marks().Add(ctx, marked.urls, m); err != nil {
 			return err
 		}
 	}

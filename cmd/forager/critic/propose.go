@@ -17,7 +17,7 @@ import (
 )
 
 type criticPropose struct {
-	Sources []string `arg:"" name:"source" help:"A few examples, as for critic import; what they are labelled with does not matter."`
+	Sources []string `arg:"" name:"source" help:"A few examples, as for critic import; their labels are ignored."`
 	Critic  string   `required:"" help:"The critic whose topics are looked at: a name, or a version."`
 	Top     int      `help:"Topics to show." default:"10"`
 	sourceFlags

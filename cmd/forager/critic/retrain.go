@@ -13,8 +13,8 @@ import (
 
 type criticRetrain struct {
 	Name  string `arg:"" help:"A critic that was learnt from likes."`
-	Crawl string `help:"Take what this crawl has met for further background."`
-	Use   bool   `help:"Let that crawl be judged by the new version from now on."`
+	Crawl string `help:"Use the pages of this crawl as further background."`
+	Use   bool   `help:"Use the new version in that crawl from now on."`
 }
 
 func (c *criticRetrain) Help() string {
@@ -29,7 +29,7 @@ one they have without --use.
 
 func (c *criticRetrain) Run(s *cli.Session) error {
 	if c.Use && c.Crawl == "" {
-		return cli.Usagef("--use wants to know which crawl: --crawl NAME")
+		return cli.Usagef("--use needs a crawl: --crawl NAME")
 	}
 	t, err := OpenCritic(s, c.Name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *criticRetrain) Run(s *cli.Session) error {
 		if report.Drawn > 0 {
 			fmt.Fprintf(w, "calibrated on %d marked pages that were drawn at random\n", report.Drawn)
 		}
-		fmt.Fprintf(w, "speaks for the topic:  %s\nspeaks against it:     %s\n", strings.Join(report.For, " "), strings.Join(report.Against, " "))
+		fmt.Fprintf(w, "words for the topic:  %s\nwords against it:     %s\n", strings.Join(report.For, " "), strings.Join(report.Against, " "))
 		if similar := crawls.Resemblance(report.Most); similar != "" {
 			fmt.Fprintf(w, "warning: %s\n", similar)
 		}

@@ -24,10 +24,10 @@ import (
 // sourceFlags select how sources of examples are read.
 type sourceFlags struct {
 	Kind    string   `help:"jsonl, folder, urls or dmoz; auto = as the source looks." enum:"auto,jsonl,folder,urls,dmoz" default:"auto"`
-	Only    []string `help:"Take only examples at this topic and below; may be given more than once." placeholder:"TOPIC" sep:"none"`
+	Only    []string `help:"Use only examples at this topic and below; may be given more than once." placeholder:"TOPIC" sep:"none"`
 	Without []string `help:"Leave out examples at this topic and below; may be given more than once." placeholder:"TOPIC" sep:"none"`
-	Strict  bool     `help:"Make nothing of examples of which any was refused."`
-	Lossy   bool     `help:"Take a dump that breaks off for whole."`
+	Strict  bool     `help:"Fail if any example is refused, and write nothing."`
+	Lossy   bool     `help:"Accept a dump that is truncated."`
 	crawls.Politely
 	otherwise string // the topic of examples without one
 }

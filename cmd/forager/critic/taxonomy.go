@@ -19,7 +19,7 @@ type criticTaxonomy struct {
 	Minimum int      `help:"Examples a class must have; smaller leaves join their parent (2002 §3.1)." default:"300"`
 	Cap     int      `help:"Examples a class uses at most; 0 = all." default:"300"`
 	Alike   float64  `help:"Pages that have so much of their runs of three words in common are nearly the same, 0 to 1." default:"0.7"`
-	Depth   int      `help:"Show the tree to this depth only; 0 = wholly." default:"3"`
+	Depth   int      `help:"Show the tree to this depth only; 0 = all of it." default:"3"`
 	sourceFlags
 }
 
@@ -154,7 +154,7 @@ func (c *criticTaxonomy) survey(s *cli.Session, in *examples.Intake) (*TaxonomyR
 	suspects := finder.Suspects()
 	page := 0
 	if _, err := c.finish(s, in, c.Sources, func(e *examples.Example) error {
-		if suspects.Wants(page) {
+		if suspects.Needs(page) {
 			suspects.Show(page, e.Text)
 		}
 		page++

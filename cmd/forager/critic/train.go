@@ -19,7 +19,7 @@ type criticTrain struct {
 	Examples []string `arg:"" name:"source" help:"Examples: JSON Lines {url, topics, text|html}, a folder tree, a list of URLs, a dump of DMOZ (see critic import)."`
 	Name     string   `required:"" help:"Name of the critic."`
 	Date     string   `help:"Date of the training, written to the model; empty = when the examples were last changed." placeholder:"YYYY-MM-DD"`
-	Marks    bool     `help:"Heed what was marked of pages that this critic has judged (critic mark), too."`
+	Marks    bool     `help:"Also train on the marks of pages that this critic has judged (critic mark)."`
 	DryRun   bool     `help:"Train and report, publish nothing."`
 	learnFlags
 	sourceFlags
@@ -34,7 +34,7 @@ func (c *criticTrain) Help() string {
   forager critic train examples.jsonl.gz --name schools --minimum 50 --model logistic
 
 bayes is naive Bayes over all classes (2002), bayes-tree naive Bayes down the taxonomy by the words that
-tell siblings apart (1999), logistic the strongest: logistic regression, which takes longer to train (about a minute for 100 classes of 5,000 pages).
+distinguish siblings (1999), logistic the strongest: logistic regression, which takes longer to train (about a minute for 100 classes of 5,000 pages).
 Without --model it is bayes or logistic, what judges held-out pages better, and bayes where the other would take more
 than about a minute. Without --minimum it is the least of 300, 160, 80, 40 and 20 with which bayes recognises pages of nearly all
 classes and is right of most pages. Of the same examples the same is chosen on every machine.
@@ -153,22 +153,22 @@ func (c *criticTrain) examples(s *cli.Session, tries []critic.Settings) (*exampl
 	if err != nil {
 		return nil, err
 	}
-	said := make(map[string]*samples.Mark, len(marks))
+	marked := make(map[string]*samples.Mark, len(marks))
 	for i := range marks {
-		said[marks[i].URL] = &marks[i]
+		marked[marks[i].URL] = &marks[i]
 	}
 	// For a page without topics only what it is not about is known.
 	l.topics = func(x *examples.Example) []string {
-		m := said[x.URL]
+		m := marked[x.URL]
 		if m == nil {
 			return x.Topics
 		}
-		delete(said, x.URL)
+		delete(marked, x.URL)
 		return m.Topics(x.Topics)
 	}
 	l.more = func() (more []*examples.Example) {
 		for i := range marks {
-			if m := &marks[i]; said[m.URL] != nil {
+			if m := &marks[i]; marked[m.URL] != nil {
 				more = append(more, &examples.Example{URL: m.URL, Topics: m.Topics(nil), Text: m.Text})
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 // WhyCommand is the command "forager why".
 type WhyCommand struct {
-	URL   string   `arg:"" help:"The URL, seen by the crawl or not."`
+	URL   string   `arg:"" help:"The URL; the crawl need not have found it."`
 	Crawl string   `help:"The crawl." required:"" placeholder:"NAME"`
 	At    []string `help:"Address of the metrics of prioritize, where it does not run on this machine; once for each replica." placeholder:"HOST:PORT" sep:"none"`
 }

@@ -4,6 +4,6 @@ package deadletter
 type Command struct {
 	List   deadList   `cmd:"" help:"Which records no stage could handle."`
 	Show   deadShow   `cmd:"" help:"A dead letter with its record."`
-	Replay deadReplay `cmd:"" help:"Try the requests of dead letters once more."`
-	Drop   deadDrop   `cmd:"" help:"Take dead letters out of the list."`
+	Replay deadReplay `cmd:"" help:"Try the requests of dead letters again."`
+	Drop   deadDrop   `cmd:"" help:"Remove dead letters from the list."`
 }

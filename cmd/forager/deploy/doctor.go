@@ -25,7 +25,7 @@ import (
 type DoctorCommand struct {
 	Timeout time.Duration `help:"How long to wait for each part." default:"5s"`
 	Repair  bool          `help:"Replace or remove records of compacted topics that cannot be read."`
-	Tables  bool          `help:"Read all of ClickHouse's tables, to find what is broken; takes as long as that does."`
+	Tables  bool          `help:"Read all of ClickHouse's tables, to find damaged parts; this takes long."`
 }
 
 // Finding is one line of the doctor's report.
@@ -175,7 +175,7 @@ func checkBucket(ctx context.Context, cfg *pipeline.Config) error {
 	return err
 }
 
-// checkSnapshots tells the age of the newest snapshot of each stage that keeps state.
+// checkSnapshots returns the age of the newest snapshot of each stage that keeps state.
 func checkSnapshots(ctx context.Context, cfg *pipeline.Config) (detail string, err error) {
 	store, err := objects.Open(cfg.S3)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // DownCommand is the command "forager down".
 type DownCommand struct {
-	Wait time.Duration `help:"How long stages may take to finish what they have in hand." default:"30s"`
+	Wait time.Duration `help:"Time that stages have to finish the records in progress." default:"30s"`
 }
 
 func (c *DownCommand) Run(s *cli.Session) error {

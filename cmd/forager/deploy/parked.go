@@ -24,7 +24,7 @@ func ParkedNotes(ctx context.Context, client *kafka.Client, crawl string) (notes
 	return notes, err
 }
 
-// checkStages tells how old the oldest record is that each stage has not completed; it is an error if one is too old.
+// checkStages returns the age of the oldest record that each stage has not completed; it is an error if one is too old.
 func checkStages(ctx context.Context, cfg *pipeline.Config, log *slog.Logger) (detail string, err error) {
 	client, err := kafka.Dial(cfg.Kafka, cfg.Topics, log, nil)
 	if err != nil {

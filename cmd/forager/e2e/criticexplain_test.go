@@ -69,7 +69,7 @@ func (r *rig) testCriticExplain(t *testing.T) {
 	}
 	page := r.file("page.html", "<title>Of music</title><p>Music, arts and physics: music.")
 	out := r.mustRun("critic", "explain", page, "--critic", "small", "--focus", "Arts/Music")
-	for _, want := range []string{"for Arts/Music", "SPEAKS FOR IT", "music ", "SPEAKS AGAINST IT", "physics", "CLASS", "* Arts/Music"} {
+	for _, want := range []string{"for Arts/Music", "WORDS FOR IT", "music ", "WORDS AGAINST IT", "physics", "CLASS", "* Arts/Music"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("critic explain lacks %q: %s", want, out)
 		}

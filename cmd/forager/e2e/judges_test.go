@@ -225,7 +225,7 @@ func (r *rig) testRejudged(t *testing.T, topic, branch, other string) {
 // testReportOfJudges compares the report with the rows it is computed from.
 func (r *rig) testReportOfJudges(t *testing.T) {
 	out := r.mustRun("report", "judged")
-	for _, want := range []string{"JUDGED BY", "in another's stead: timeout", "shadow ruled/", "they agree on"} {
+	for _, want := range []string{"JUDGED BY", "as the fallback: timeout", "shadow ruled/", "they agree on"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the report does not say %q:\n%s", want, out)
 		}

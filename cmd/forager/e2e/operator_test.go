@@ -736,7 +736,7 @@ func (r *rig) served(t *testing.T, args ...string) (client *http.Client, said *b
 	_, address, _ := strings.Cut(strings.TrimSpace(string(line[:n])), "the proxy ")
 	proxy, err := url.Parse(address)
 	if err != nil || proxy.Host == "" {
-		t.Fatalf("serve-web said %q (%v)", line[:n], err)
+		t.Fatalf("serve-web printed %q (%v)", line[:n], err)
 	}
 	transport := &http.Transport{Proxy: http.ProxyURL(proxy)}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -138,7 +138,7 @@ func TestREADME(t *testing.T) {
 			case line == "make build", strings.HasPrefix(line, "make demo"):
 				// The build is done; the demo has a target of its own.
 			case strings.HasPrefix(line, "forager serve-web"):
-				// The pages that the crawl stored are a web, too: served until it has told its address.
+				// The pages that the crawl stored are a web, too: served until it has printed its address.
 				script.WriteString("cp \"$(ls data/local/s3/objects/forager/segments/*/*.warc.gz | head -1)\" web.warc.gz\n" +
 					line + " > served.txt & web=$!\nfor i in $(seq 100); do [ -s served.txt ] && break; sleep 0.1; done\n" +
 					"kill $web; [ -s served.txt ] && [ -s web.urls ]\n")

@@ -22,7 +22,7 @@ import (
 )
 
 // keepPause checks that every host got one request at a time, with the pause between the end of one and the
-// start of the next. A client starts before the server sees the request and ends after the server did, so a
+// start of the next. A client starts before the server gets the request and ends after the server did, so a
 // pause that was kept is seen to be kept.
 func (w *politeWeb) keepPause(t *testing.T, pause time.Duration) {
 	t.Helper()

@@ -219,7 +219,7 @@ func (r *rig) testOtherSettings(t *testing.T, g *demo.Environment, store *object
 		t.Errorf("announced %v", m)
 	}
 	if m := r.books.Apprentice("live"); m.GetRetrained() {
-		t.Errorf("the crawl's own newest model is said to be %v", m)
+		t.Errorf("the crawl's own newest model is listed as %v", m)
 	}
 	// A new crawl starts from it.
 	r.begin(r.crawl(g, "after", "apprentice", 60, func(c *schemas.CrawlControl) { c.Learning.Prior = again.Version; c.Learning.DMax = 8 }))
@@ -318,7 +318,7 @@ func (r *rig) testInterrupted(t *testing.T, store *objects.Store) {
 	}
 	said := r.retrain("live", "--d-max", "3", "-o", filepath.Join(r.dir, "three.model"))
 	if said.Live || r.books.Published(said.Version) != nil {
-		t.Errorf("half published, it is said to be known: %+v", said)
+		t.Errorf("half published, it is listed as known: %+v", said)
 	}
 	whole, err := store.Get(r.s, schemas.ModelObject("apprentice", said.Version))
 	if err != nil {

@@ -135,7 +135,7 @@ func (c *Backlinks) edges(ctx context.Context, out *BacklinksPublished) backlink
 	return func(f func(from, to string)) (edgefile.Counts, error) {
 		if c.Vertices != "" {
 			n := &backlink.Numbered{Edges: open(c.File), Vertices: open(c.Vertices), Broken: c.Broken}
-			counts, err := n.Links(ctx, c.wants)(f)
+			counts, err := n.Links(ctx, c.keeps)(f)
 			out.Vertices, out.Nameless = &n.Named, n.Nameless
 			return counts, err
 		}
@@ -144,7 +144,7 @@ func (c *Backlinks) edges(ctx context.Context, out *BacklinksPublished) backlink
 			return edgefile.Counts{}, err
 		}
 		defer in.Close()
-		return backlink.EdgesOf(ctx, in, c.Broken, c.wants)(f)
+		return backlink.EdgesOf(ctx, in, c.Broken, c.keeps)(f)
 	}
 }
 
@@ -161,8 +161,8 @@ func exist(paths ...string) error {
 	return nil
 }
 
-// wants reports whether parents of a page are kept.
-func (c *Backlinks) wants(url string) bool {
+// keeps reports whether parents of a page are kept.
+func (c *Backlinks) keeps(url string) bool {
 	host := weburl.Host(url)
 	below := func(of string) bool { return host == of || strings.HasSuffix(host, "."+of) }
 	return len(c.Host) == 0 || slices.ContainsFunc(c.Host, below)

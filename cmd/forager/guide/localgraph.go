@@ -27,12 +27,12 @@ import (
 type graphFlags struct {
 	Targets []string `help:"Targets: files of URLs or of examples (JSON Lines); may be given more than once." placeholder:"FILE" sep:"none"`
 	Target  []string `help:"A target's URL; may be given more than once." placeholder:"URL" sep:"none"`
-	Topic   string   `help:"Take only examples of this topic and below; with --above, only pages whose best topic it is, or lies below it."`
+	Topic   string   `help:"Use only examples of this topic and below; with --above, only pages whose best topic it is, or lies below it."`
 	Above   float64  `help:"Pages of --crawl that were judged of this relevance or more are targets, too; 0 = none."`
 
 	Crawl    string  `help:"Pages and links of a crawl, as far as it has come." placeholder:"NAME"`
 	Warc     string  `help:"Pages and links of a WARC file." type:"existingfile" placeholder:"FILE"`
-	Edges    string  `help:"Links of a file in the stead of those of the pages: two columns of URLs, or of numbers of --vertices; a folder of its parts, too." type:"path" placeholder:"FILE"`
+	Edges    string  `help:"Links of a file instead of those of the pages: two columns of URLs, or of numbers of --vertices; a folder of its parts, too." type:"path" placeholder:"FILE"`
 	Vertices string  `help:"Numbers and URLs or hosts of the vertices of --edges, as Common Crawl's: a file or a folder of its parts." type:"path" placeholder:"FILE"`
 	Broken   float64 `help:"Share of the lines of --edges and --vertices that may be broken." default:"0.01"`
 

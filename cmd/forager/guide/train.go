@@ -43,7 +43,7 @@ type guideTrain struct {
 }
 
 func (c *guideTrain) Help() string {
-	return `A guide tells from a page, and from the path that led there, which of its links lead to targets. It learns from the pages around known
+	return `A guide predicts from a page, and from the path that led there, which of its links lead to targets. It learns from the pages around known
 targets (forager localgraph shows them): those of a crawl, as far as it has come, or of a WARC file.
 
   forager guide train context-graph --crawl chemistry --above 0.8 -o chemistry.guide

@@ -4,5 +4,5 @@ package model
 type Command struct {
 	List modelsList `cmd:"" help:"Which models there are."`
 	Show modelsShow `cmd:"" help:"What a model is and has learned."`
-	Use  modelsUse  `cmd:"" help:"Let a crawl rank by one of its models, an older one perhaps."`
+	Use  modelsUse  `cmd:"" help:"Pin a crawl to one of its models, for example an older one."`
 }

@@ -364,37 +364,37 @@ func (c *RetrainCommand) plain() bool {
 
 // keep stores the model as the flags require; announcing and pinning it come last.
 func (c *RetrainCommand) keep(s *cli.Session, b *cli.Topics, store *objects.Store, h cli.History, m *schemas.ModelPublished, data []byte) error {
-	said := Retrained{Version: m.GetVersion(), From: h.Name(), Pages: m.GetPages(), Through: m.GetTrainedThrough(), Leaps: m.GetLeaps(), Measures: m.GetMeasures()}
+	out := Retrained{Version: m.GetVersion(), From: h.Name(), Pages: m.GetPages(), Through: m.GetTrainedThrough(), Leaps: m.GetLeaps(), Measures: m.GetMeasures()}
 	if a, ok := h.(*cli.ArchiveHistory); ok {
 		for _, err := range a.Report.Damaged {
-			said.Damaged = append(said.Damaged, err.Error())
+			out.Damaged = append(out.Damaged, err.Error())
 		}
 	}
 	known := b.Published(m.GetVersion())
-	said.Live = known != nil && !known.GetRetrained()
+	out.Live = known != nil && !known.GetRetrained()
 	if known == nil && c.plain() { // compaction removed its announcement, if there was one
 		_, err := store.Get(s, m.GetObject())
-		said.Live = err == nil
+		out.Live = err == nil
 	}
 	if c.Output != "" {
 		if err := WriteWhole(s, c.Output, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
 			return err
 		}
-		said.File = c.Output
+		out.File = c.Output
 	}
 	if c.Publish || c.Use {
 		if err := c.publish(s, b, store, m, data); err != nil {
 			return err
 		}
-		said.Published, said.Object = true, m.GetObject()
+		out.Published, out.Object = true, m.GetObject()
 	}
 	if c.Use {
 		if _, err := operate.PinModel(s, b, store, c.Crawl, 0, m.GetVersion()); err != nil {
 			return fmt.Errorf("model %s is published; use it: %w", m.GetVersion(), err)
 		}
-		said.Used = true
+		out.Used = true
 	}
-	return s.Print(said, func(w io.Writer) { said.text(w, c.Crawl) })
+	return s.Print(out, func(w io.Writer) { out.text(w, c.Crawl) })
 }
 
 func (c *RetrainCommand) publish(ctx context.Context, b *cli.Topics, store *objects.Store, m *schemas.ModelPublished, data []byte) error {

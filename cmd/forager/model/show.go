@@ -25,7 +25,7 @@ import (
 type modelsShow struct {
 	Model    string `arg:"" help:"Version of a model; or a crawl: the model that it ranks by."`
 	Features int    `help:"The strongest so many features." default:"20"`
-	Often    uint64 `help:"Features must have come so often." default:"5"`
+	Often    uint64 `help:"Least number of occurrences of a feature." default:"5"`
 }
 
 // ApprenticeReport is the result of models show for an apprentice.

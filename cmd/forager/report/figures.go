@@ -59,7 +59,7 @@ func figures(reports []*CrawlReport) []figure {
 			Lines: curves(reports, func(p CurvePoint) (x, y float64) { return float64(p.Requests), float64(p.Targets) })}),
 		calibrationFigure(reports),
 		sharesFigure("outcomes", "Outcomes of requests.", "Outcomes", "% of the requests", reports, func(r *CrawlReport) map[string]float64 { return inPercent(numbers(r.Outcomes)) }),
-		sharesFigure("topics", "Pages by the topic that the critic thinks most likely.", "Topics", "% of the pages", reports, func(r *CrawlReport) map[string]float64 {
+		sharesFigure("topics", "Pages by the topic that the critic finds most likely.", "Topics", "% of the pages", reports, func(r *CrawlReport) map[string]float64 {
 			shares := make(map[string]float64)
 			for _, t := range r.more.topics {
 				shares[t.Topic] = float64(t.Pages)

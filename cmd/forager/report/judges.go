@@ -19,7 +19,7 @@ func printJudges(w io.Writer, r *CrawlReport) {
 		for _, j := range r.Judged {
 			why := ""
 			if j.Degraded != "" {
-				why = "  in another's stead: " + j.Degraded
+				why = "  as the fallback: " + j.Degraded
 			}
 			fmt.Fprintf(w, "%-32s %8d %8d %8.3f%s\n", j.Critic, j.Marking, j.Pages, j.Harvest, why)
 		}

@@ -39,11 +39,11 @@ type Commands struct {
 	Report     report.Command          `cmd:"" help:"Harvest and loss of a crawl, what it learned, how it treated hosts."`
 	Export     data.ExportCommand      `cmd:"" help:"Write the pages of a crawl as WARC, JSON Lines or URLs."`
 	Rejudge    data.RejudgeCommand     `cmd:"" help:"Judge the stored pages of a crawl again, with another critic."`
-	Query      data.QueryCommand       `cmd:"" help:"Ask ClickHouse about pages, links and what was learned."`
+	Query      data.QueryCommand       `cmd:"" help:"Query pages, links and models in ClickHouse."`
 	Retrain    model.RetrainCommand    `cmd:"" help:"Train a crawl's apprentice again from the topics or the archive."`
 	ServeWeb   data.ServeWebCommand    `cmd:"" help:"Serve a WARC file as a web, behind an HTTP proxy."`
 	Verify     data.VerifyCommand      `cmd:"" help:"Audit a crawl from outside the stages."`
-	Why        data.WhyCommand         `cmd:"" help:"Explain what became of a URL in a crawl, or would become of it."`
+	Why        data.WhyCommand         `cmd:"" help:"Explain the state of a URL in a crawl, or what would be done with it."`
 	Demo       demo.Command            `cmd:"" help:"Crawl a web twice, soft focus and apprentice, and report both."`
 	Completion completionCommand       `cmd:"" help:"Completion of commands and names for a shell."`
 	Complete   completeCommand         `cmd:"" hidden:""`

@@ -34,7 +34,7 @@ type Globals struct {
 	Config string `help:"The pipeline file." default:"pipeline.yaml" short:"c" type:"path" env:"FORAGER_CONFIG"`
 	JSON   bool   `help:"Print one JSON document instead of text." name:"json"`
 
-	Within time.Duration `help:"How long the broker may take to answer." default:"30s"`
+	Within time.Duration `help:"Time to wait for the broker's answer." default:"30s"`
 }
 
 // Session is passed to every command.
@@ -193,17 +193,17 @@ func (p Program) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	console := newConsole(stderr)
 	out := &printer{console: console, to: stdout, json: c.JSON}
 	data := &printer{console: console, to: stdout, raw: !Interactive(stdout)}
-	told := &printer{console: console, to: stderr}
+	messages := &printer{console: console, to: stderr}
 	s := &Session{
-		Context: progress.Observe(ctx, console), Stdout: out, Stderr: told, Data: data, console: console, JSON: c.JSON, Config: c.Config, Within: c.Within,
-		Log: slog.New(slog.NewTextHandler(told, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Context: progress.Observe(ctx, console), Stdout: out, Stderr: messages, Data: data, console: console, JSON: c.JSON, Config: c.Config, Within: c.Within,
+		Log: slog.New(slog.NewTextHandler(messages, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	err = k.Run(s)
 	for _, end := range s.Ends {
 		end()
 	}
 	console.close()
-	for _, t := range []*printer{out, data, told} {
+	for _, t := range []*printer{out, data, messages} {
 		t.flush()
 	}
 	if failed := cmp.Or(out.err, data.err); err == nil && failed != nil {
@@ -211,14 +211,14 @@ func (p Program) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	}
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-			said := "interrupted"
+			text := "interrupted"
 			if left := (errLeft{}); errors.As(err, &left) {
-				said += "; " + left.what
+				text += "; " + left.what
 			}
-			fmt.Fprintln(told, p.Name+":", said)
+			fmt.Fprintln(messages, p.Name+":", text)
 			return ExitFailure
 		}
-		fmt.Fprintf(told, "%s: %v%s\n", p.Name, err, remedy(err))
+		fmt.Fprintf(messages, "%s: %v%s\n", p.Name, err, remedy(err))
 		if usage := (errUsage{}); errors.As(err, &usage) {
 			return ExitUsage
 		}

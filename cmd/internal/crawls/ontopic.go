@@ -67,7 +67,7 @@ func Resemblance(most float64) string {
 	if most < mostSimilar {
 		return ""
 	}
-	return fmt.Sprintf("up to %.0f %% of the background may be on topic, too, by its words: it resembles the likes, as pages of one template do, and the critic hardly tells them apart", 100*most)
+	return fmt.Sprintf("up to %.0f %% of the background may be on topic, too, by its words: it resembles the likes, as pages of one template do, and the critic hardly distinguishes them", 100*most)
 }
 
 // OnTopic estimates how many pages of a crawl are on topic, independently of its critic.
@@ -267,7 +267,7 @@ func (x *Summary) Next() string {
 	t := x.OnTopic
 	switch {
 	case t == nil || t.From != "marks":
-		return fmt.Sprintf("a random sample tells:  forager critic mark %s --ask 20", x.Crawl)
+		return fmt.Sprintf("for a random sample:  forager critic mark %s --ask 20", x.Crawl)
 	case t.outdated():
 		return fmt.Sprintf("ask about the later pages, too:  forager critic mark %s --ask 20", x.Crawl)
 	case x.Harvest >= t.Low && x.Harvest <= t.High:

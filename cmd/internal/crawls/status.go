@@ -60,8 +60,8 @@ func follow(s *cli.Session, b *cli.Topics, crawl string) (Summary, error) {
 	return FollowWith(s, b, crawl, func(Summary) error { return nil })
 }
 
-// FollowWith is follow, and calls tell with the crawl's state every second until it has finished; tell may take longer than that.
-func FollowWith(s *cli.Session, b *cli.Topics, crawl string, tell func(Summary) error) (Summary, error) {
+// FollowWith is follow, and calls show with the crawl's state every second until it has finished; show may take longer than that.
+func FollowWith(s *cli.Session, b *cli.Topics, crawl string, show func(Summary) error) (Summary, error) {
 	terminal := cli.Interactive(s.Stderr)
 	var last Summary
 	var lastAt time.Time
@@ -103,7 +103,7 @@ func FollowWith(s *cli.Session, b *cli.Topics, crawl string, tell func(Summary) 
 			}
 			return x, nil
 		}
-		if err := tell(x); err != nil {
+		if err := show(x); err != nil {
 			return x, err
 		}
 		last, lastAt = x, now

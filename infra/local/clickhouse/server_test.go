@@ -247,7 +247,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("in the session: %d %s", r.status, r.body)
 	}
 	if r := ask(t, s, "POST", "?session_id=b", "SELECT n FROM tt"); r.status != 404 {
-		t.Errorf("another session sees the table: %d %s", r.status, r.body)
+		t.Errorf("another session has the table: %d %s", r.status, r.body)
 	}
 	if r := ask(t, s, "POST", "?session_id=c&session_check=1", "SELECT 1"); r.header.Get("X-ClickHouse-Exception-Code") != "372" {
 		t.Errorf("a session that is not there: %d %s", r.status, r.body)

@@ -45,7 +45,7 @@ func (m *Model) Query(focus []string, n int) ([]QueryTerm, error) {
 		best = best[:min(len(best), n)]
 	}
 	if len(best) == 0 {
-		return nil, fmt.Errorf("no word of the critic speaks for %q", focus)
+		return nil, fmt.Errorf("no word of the critic raises the odds of %q", focus)
 	}
 	return best, nil
 }

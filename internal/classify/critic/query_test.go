@@ -44,10 +44,10 @@ func TestQuery(t *testing.T) {
 			}
 		}
 		if q, err := m.Query([]string{"Z"}, 20); err == nil {
-			t.Errorf("%s: a topic that is none speaks by %v", method, q)
+			t.Errorf("%s: an unknown topic has the terms %v", method, q)
 		}
 		if q, err := m.Query([]string{"A", "D", "E"}, 20); err == nil {
-			t.Errorf("%s: all topics together speak by %v", method, q)
+			t.Errorf("%s: all topics together have the terms %v", method, q)
 		}
 	}
 }

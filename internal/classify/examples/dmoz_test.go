@@ -253,7 +253,7 @@ func FuzzDump(f *testing.F) {
 			t.Fatalf("twice: %v %v\n%s\n%s", err, errAgain, got, again)
 		}
 		if err == nil && int(sum.Examples) != strings.Count(got, "\n") {
-			t.Fatalf("%d examples are said to be there", sum.Examples)
+			t.Fatalf("%d examples are counted", sum.Examples)
 		}
 		if err == nil && sum.Examples+sum.Repeated+sum.Refusals()+sum.LeftOut != sum.Read {
 			t.Fatalf("the books do not add up: %+v", sum)

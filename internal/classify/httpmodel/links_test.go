@@ -27,7 +27,7 @@ func links(t testing.TB, source string) *LinkPredicate {
 	return p
 }
 
-// viewed is a page of three links as a guide sees it, some of whose words have capitals.
+// viewed is a page of three links as a guide gets it, some of whose words have capitals.
 func viewed() *guide.View {
 	var shapes []byte
 	for at, s := range []text.Shape{text.Lower, text.Capital, text.Lower, text.Capitals, text.Lower} {

@@ -65,7 +65,7 @@ func TestCriticJudgesPages(t *testing.T) {
 	}
 	for _, w := range r.For {
 		if !strings.HasPrefix(w, "topic") {
-			t.Errorf("%q speaks for the topic", w)
+			t.Errorf("%q is a word for the topic", w)
 		}
 	}
 	weights, err := critic.Weigh(c, taxonomy.Marking{Good: []string{"science/chemistry"}})

@@ -50,19 +50,19 @@ type Examples struct {
 
 // settle sorts the examples by URL and removes duplicates. A mark by the user outweighs the background.
 func (e *Examples) settle() (*Examples, error) {
-	said := make(map[string]bool)
+	marked := make(map[string]bool)
 	for _, d := range e.Liked {
-		said[d.URL] = true
+		marked[d.URL] = true
 	}
 	for _, d := range e.Wrong {
-		if said[d.URL] {
-			return nil, fmt.Errorf("page %s is said to be on topic and off topic", d.URL)
+		if marked[d.URL] {
+			return nil, fmt.Errorf("page %s is marked on topic and off topic", d.URL)
 		}
 	}
 	for _, d := range e.Wrong {
-		said[d.URL] = true
+		marked[d.URL] = true
 	}
-	background := slices.DeleteFunc(slices.Clone(e.Background), func(d Document) bool { return said[d.URL] })
+	background := slices.DeleteFunc(slices.Clone(e.Background), func(d Document) bool { return marked[d.URL] })
 	return &Examples{inOrder(e.Liked), inOrder(background), inOrder(e.Wrong)}, nil
 }
 

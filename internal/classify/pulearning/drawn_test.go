@@ -82,7 +82,7 @@ func TestSlopeOfTheLikelihoodWithAnswers(t *testing.T) {
 	})
 }
 
-// TestAnswersCorrectTheClaim: on a site with one template, whose background ten likes do not tell from the topic, thirty answers bring
+// TestAnswersCorrectTheClaim: on a site with one template, whose background ten likes do not distinguish from the topic, thirty answers bring
 // the mean probability of pages not seen near the share on topic. The same pages marked, but not drawn, leave it too high.
 func TestAnswersCorrectTheClaim(t *testing.T) {
 	const sites, share = 2, .1

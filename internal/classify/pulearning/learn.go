@@ -171,7 +171,7 @@ func others(rows []Row, fold int) []Row {
 
 // separate trains a classifier of positives against unlabelled pages and negatives, both sides with the same weight.
 func (o *Settings) separate(ctx context.Context, s *Sample) (*Linear, error) {
-	return o.tell(ctx, s.Positives, .5, slices.Concat(s.Unlabelled, s.Negatives))
+	return o.train(ctx, s.Positives, .5, slices.Concat(s.Unlabelled, s.Negatives))
 }
 
 // discard trains a classifier of positives, of weight prior, against negatives and the unlabelled pages that are
@@ -183,7 +183,7 @@ func (o *Settings) discard(ctx context.Context, s *Sample, prior float64) (*Line
 		if err != nil {
 			return nil, err
 		}
-		l, err = o.tell(ctx, s.Positives, prior, append(lowest(l, s.Unlabelled, keep), s.Negatives...))
+		l, err = o.train(ctx, s.Positives, prior, append(lowest(l, s.Unlabelled, keep), s.Negatives...))
 	}
 	return l, err
 }
@@ -212,8 +212,8 @@ func lowest(l *Linear, rows []Row, keep int) []Row {
 	return kept
 }
 
-// tell trains a classifier of pages on topic, with the given total weight, and off topic.
-func (o *Settings) tell(ctx context.Context, on []Row, weight float64, off []Row) (*Linear, error) {
+// train trains a classifier of pages on topic, with the given total weight, and off topic.
+func (o *Settings) train(ctx context.Context, on []Row, weight float64, off []Row) (*Linear, error) {
 	pages := make([]labelled, 0, len(on)+len(off))
 	for i := range on {
 		pages = append(pages, labelled{&on[i], weight / float64(len(on)), true})

@@ -55,7 +55,7 @@ func TestEqualScoresAreOneThreshold(t *testing.T) {
 	}
 }
 
-func TestBestBinSeesOrderOnly(t *testing.T) {
+func TestBestBinDependsOnOrderOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		score := rapid.Float64Range(-30, 30)
 		p, u := rapid.SliceOfN(score, 1, 40).Draw(t, "positives"), rapid.SliceOfN(score, 1, 40).Draw(t, "unlabelled")
@@ -260,7 +260,7 @@ func page(random *rand.Rand, on bool) Row {
 	return r
 }
 
-// world is a sample in which a share of the unlabelled pages is on topic; on tells which.
+// world is a sample in which a share of the unlabelled pages is on topic; on has which.
 func world(seed uint64, positives, unlabelled int, prior float64) (s *Sample, on []bool) {
 	random := rand.New(rand.NewPCG(6, seed))
 	s = new(Sample)

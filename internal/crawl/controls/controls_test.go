@@ -75,7 +75,7 @@ func TestSubscribersAreNotified(t *testing.T) {
 	<-taken
 	select {
 	case <-taken:
-		t.Error("told twice")
+		t.Error("called twice")
 	default:
 	}
 	cancel()
@@ -84,7 +84,7 @@ func TestSubscribersAreNotified(t *testing.T) {
 	}
 	select {
 	case <-taken:
-		t.Error("told after the end")
+		t.Error("called after the end")
 	default:
 	}
 	if b.Deleted("a") {

@@ -52,7 +52,7 @@ func paths(v reflect.Type, under string) (all []string) {
 	return all
 }
 
-// changes has, for every setting of a crawl file, another value, and what is said of it if it is refused.
+// changes has, for every setting of a crawl file, another value, and the reason if it is refused.
 var changes = map[string]struct{ value, refused string }{
 	"name":                        {"physics", "keeps its name"},
 	"critic":                      {"other", ""},

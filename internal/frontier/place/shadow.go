@@ -39,7 +39,7 @@ func (pr *Placer) Shadowed(e *state.Entry) ([]policy.Place, error) {
 
 // ShadowPlaces converts the places under shadows for a request.
 func (pr *Placer) ShadowPlaces(places []policy.Place) ([]*schemas.ShadowPlace, error) {
-	var said []*schemas.ShadowPlace
+	var records []*schemas.ShadowPlace
 	for i := range places {
 		x := &schemas.ShadowPlace{Policy: pr.Shadows[i].Name(), Dropped: !places[i].In, Tier: places[i].Tier, Score: places[i].Score}
 		if places[i].In && pr.Shadows[i].Learns() {
@@ -48,7 +48,7 @@ func (pr *Placer) ShadowPlaces(places []policy.Place) ([]*schemas.ShadowPlace, e
 				return nil, err
 			}
 		}
-		said = append(said, x)
+		records = append(records, x)
 	}
-	return said, nil
+	return records, nil
 }

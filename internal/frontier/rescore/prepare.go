@@ -196,8 +196,8 @@ func (pf *Prefetcher) await(m *prefetched) *prefetched {
 	}
 }
 
-// ForgetPrepared forgets what was prepared.
-func (pf *Prefetcher) ForgetPrepared() {
+// DropPrepared drops what was prepared.
+func (pf *Prefetcher) DropPrepared() {
 	pf.preparing, pf.prepared, pf.state.Dirty.On = nil, nil, false
 }
 

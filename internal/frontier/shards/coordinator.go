@@ -155,7 +155,7 @@ func (l *Coordinator) Quiet() bool {
 }
 
 // lease sets one level of the next leases. Levels are raised from what no shard may use; if that
-// is not enough for a hungry shard, the levels of shards that hold more than they should are
+// is not enough for an exhausted shard, the levels of shards that hold more than they should are
 // lowered, and what that frees is given out when they have reported. The same happens if the limit
 // was lowered.
 func (l *Coordinator) lease(of resource, total uint64, next []*schemas.ShardLease) {
@@ -185,7 +185,7 @@ func (l *Coordinator) lease(of resource, total uint64, next []*schemas.ShardLeas
 		within = within && ceiling <= free
 		free -= min(free, ceiling)
 	}
-	hungry := false
+	exhausted := false
 	for k := range shares {
 		s := &shares[k]
 		if levels[k] <= s.level || 2*s.headroom() > levels[k]-s.used {
@@ -194,9 +194,9 @@ func (l *Coordinator) lease(of resource, total uint64, next []*schemas.ShardLeas
 		n := min(free, levels[k]-s.level)
 		set(next[k], of, s.level+n)
 		free -= n
-		hungry = hungry || n == 0 && s.want > 0 && s.headroom() == 0
+		exhausted = exhausted || n == 0 && s.want > 0 && s.headroom() == 0
 	}
-	if !hungry && within {
+	if !exhausted && within {
 		return
 	}
 	for k := range shares {

@@ -51,7 +51,7 @@ func (m *Follower) urgent(r *schemas.ShardReport, links bool) bool {
 	was := m.last
 	return r.GetLeaseEpoch() != was.GetLeaseEpoch() || r.GetLeaseSequence() != was.GetLeaseSequence() ||
 		atRest(r) && (links || !atRest(was) || r.GetStopped() != was.GetStopped() || !maps.Equal(r.GetSent(), was.GetSent())) ||
-		hungry(r) && !hungry(was)
+		exhausted(r) && !exhausted(was)
 }
 
 // news reports whether the report could change a decision of shard 0.
@@ -67,21 +67,21 @@ func (m *Follower) news(r *schemas.ShardReport) bool {
 		}
 	}
 	return m.Stride > 0 && r.GetPages() >= was.GetPages()+m.Stride ||
-		moodOf(r) != moodOf(was)
+		conditionOf(r) != conditionOf(was)
 }
 
-// mood is what in a report changes decisions apart from its numbers.
-type mood struct{ wants, full, rests, stopped, backlog, outside, givenUp bool }
+// condition is the part of a report that decides, apart from its numbers.
+type condition struct{ needs, full, rests, stopped, backlog, outside, givenUp bool }
 
-func moodOf(r *schemas.ShardReport) mood {
-	return mood{
-		wants: r.GetWant() > 0, full: full(r), rests: atRest(r), stopped: r.GetStopped(),
+func conditionOf(r *schemas.ShardReport) condition {
+	return condition{
+		needs: r.GetWant() > 0, full: full(r), rests: atRest(r), stopped: r.GetStopped(),
 		backlog: r.GetBacklog() > 0, outside: r.GetOutside() > 0, givenUp: r.GetGivenUp() > 0,
 	}
 }
 
-// hungry reports whether the shard could dispatch and its lease has no pages or requests left.
-func hungry(r *schemas.ShardReport) bool {
+// exhausted reports whether the shard could dispatch and its lease has no pages or requests left.
+func exhausted(r *schemas.ShardReport) bool {
 	u, level := used(r), levelsOf(r.GetLease())
 	return r.GetWant() > 0 && (u[pages] >= level[pages] || u[requests] >= level[requests])
 }
@@ -93,5 +93,5 @@ func full(r *schemas.ShardReport) bool {
 
 // atRest reports whether the shard does nothing until it gets a record.
 func atRest(r *schemas.ShardReport) bool {
-	return r.GetInFlight() == 0 && (r.GetWant() == 0 || hungry(r) || r.GetLease().GetWindow() == 0 || r.GetLease().GetEnd() != "")
+	return r.GetInFlight() == 0 && (r.GetWant() == 0 || exhausted(r) || r.GetLease().GetWindow() == 0 || r.GetLease().GetEnd() != "")
 }

@@ -197,7 +197,7 @@ func (c *crawl) check() {
 	}
 	for _, m := range c.shards {
 		if m.lease.GetLease().GetEnd() == "empty" && (flying > 0 || c.todo() > 0) {
-			c.t.Fatalf("shard %d was told that the frontier is empty; %d in flight, %d to do", m.number, flying, c.todo())
+			c.t.Fatalf("shard %d ended because the frontier is empty; %d in flight, %d to do", m.number, flying, c.todo())
 		}
 	}
 }
@@ -214,7 +214,7 @@ func (c *crawl) todo() (n int) {
 }
 
 // TestLeases: whatever the order of notes, owners and responses, no limit is passed and no shard is
-// told a false end; and once everything arrives, the crawl ends: with its whole budget spent,
+// given a false end; and once everything arrives, the crawl ends: with its whole budget spent,
 // or with nothing left to do.
 func TestLeases(t *testing.T) {
 	for range 20 { // a check is cheap, and what it may meet is rare
@@ -298,8 +298,8 @@ func (c *crawl) String() string {
 	return s
 }
 
-// TestBudgetsAreCutFine: a level is at least what is used, all of them within the total; a shard that wants
-// some gets some while there is some, and no shard more than it wants.
+// TestBudgetsAreCutFine: a level is at least what is used, all of them within the total; a shard that asks for
+// some gets some while there is some, and no shard more than it asks for.
 func TestBudgetsAreCutFine(t *testing.T) {
 	shares := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) share {
 		return share{used: rapid.Uint64Range(0, 20).Draw(t, "used"), want: rapid.Uint64Range(0, 30).Draw(t, "want")}
@@ -318,7 +318,7 @@ func TestBudgetsAreCutFine(t *testing.T) {
 				t.Fatalf("shard %d of %+v: level %d", i, of, level)
 			}
 			if total-used >= uint64(len(of)) && of[i].want > 0 && level == of[i].used {
-				t.Fatalf("shard %d of %+v wants some of %d, and gets none", i, of, total-used)
+				t.Fatalf("shard %d of %+v asks for some of %d, and gets none", i, of, total-used)
 			}
 		}
 		if sum > total {

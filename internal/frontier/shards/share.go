@@ -10,7 +10,7 @@ func (s *share) headroom() uint64 { return s.level - min(s.level, s.used) }
 const parts = 4
 
 // budgetLevels returns the levels that the shards should have of a budget: what each uses and as
-// much as it wants, up to a chunk of what is left.
+// much as it asks for, up to a chunk of what is left.
 func budgetLevels(total uint64, of []share) []uint64 {
 	left := total
 	for i := range of {
@@ -32,7 +32,7 @@ func budgetLevels(total uint64, of []share) []uint64 {
 }
 
 // windowLevels returns the levels that the shards should have of the window: one each, so that
-// no shard has to wait for the first, and the rest as even as their wants allow. total ≥ len(of).
+// no shard has to wait for the first, and the rest as even as their demands allow. total ≥ len(of).
 func windowLevels(total uint64, of []share) []uint64 {
 	levels := make([]uint64, len(of))
 	open := make([]int, len(of))

@@ -7,7 +7,7 @@ import (
 	"forager/schemas"
 )
 
-func TestFilterForgetsNothing(t *testing.T) {
+func TestFilterLosesNothing(t *testing.T) {
 	f := Filter{budget: 1 << 20}
 	id := func(n int) schemas.ID { return schemas.URLID(fmt.Sprint(n)) }
 	const ids = 5 * firstLayer

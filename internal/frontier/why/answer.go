@@ -38,7 +38,7 @@ type Answer struct {
 	Redirects []string `json:"redirects,omitempty"`
 	Shard     uint32   `json:"shard"`
 	State     State    `json:"state"`
-	// Depth is the least number of hops from a seed; of a URL that is not known, what the question said.
+	// Depth is the least number of hops from a seed; of a URL that is not known, as in the question.
 	Depth uint32 `json:"depth"`
 	// Attempts are requests so far, Tries those that failed; NextTry is when the next one may be, Unix milliseconds.
 	Attempts uint32 `json:"attempts"`

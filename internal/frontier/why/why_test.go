@@ -223,7 +223,7 @@ func TestDecisions(t *testing.T) {
 				t.Errorf("%s, rule %q: %s\n%+v", a.State, rule, a.Sentence(), a)
 			}
 			if change == "" && rule != "exclude" && rule != "redirect" {
-				t.Error("nothing is said of what would change it")
+				t.Error("the answer has nothing that would change it")
 			}
 			refused := a.Attempts == 0 && len(a.Redirects) == 0 && slices.Contains([]string{"exclude", "scope", "depth", "trap", "host-cap", "gate"}, rule)
 			if r := c.refused(k.url, k.depth); (r != nil) != refused || refused && *r != (Refusal{k.state, a.Depth, rule, a.Deciding().Reason}) {

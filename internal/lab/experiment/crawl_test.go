@@ -262,7 +262,7 @@ func TestBench(t *testing.T) {
 	told = 4
 	again, err := b.Run(context.Background())
 	if err != nil || told != 8 || !reflect.DeepEqual(again, results) {
-		t.Errorf("with half of the results known %d were told in the end (%v)", told, err)
+		t.Errorf("with half of the results known %d were reported in the end (%v)", told, err)
 	}
 	full := errors.New("full")
 	b.Done = func(Job, *Result, time.Duration, int, int) error { return full }

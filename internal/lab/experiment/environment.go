@@ -55,7 +55,7 @@ func newEnvironment(task *taskfile.Task, set *taskfile.CriticSet, web *Web, mode
 	g.elsewhere = sync.OnceValue(g.outOfScope)
 	g.part = web.part(task.Pages)
 	for _, u := range g.urls {
-		if web.pages[u].outcome == schemas.Outcome_OUTCOME_DELIVERED && task.Wants(web.labels[u]) && g.counted(u) {
+		if web.pages[u].outcome == schemas.Outcome_OUTCOME_DELIVERED && task.IsTarget(web.labels[u]) && g.counted(u) {
 			g.targets[u] = true
 		}
 	}

@@ -94,7 +94,7 @@ func (g *Environment) Under(ctx context.Context, name string) (*Environment, err
 	return g.under.get(name, func() (*Environment, error) {
 		other, err := For(g, g.task)
 		if err == nil {
-			err = other.heed(ctx, name)
+			err = other.judgeWith(ctx, name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("critic %s: %w", name, err)
@@ -103,8 +103,8 @@ func (g *Environment) Under(ctx context.Context, name string) (*Environment, err
 	})
 }
 
-// heed makes another critic that of an environment.
-func (g *Environment) heed(ctx context.Context, name string) error {
+// judgeWith makes another critic that of an environment.
+func (g *Environment) judgeWith(ctx context.Context, name string) error {
 	version, method := nameUnder(g.task.Critic, name), critic.Method(name)
 	switch {
 	case method == cmp.Or(g.set.Method, critic.Bayes):
@@ -137,7 +137,7 @@ func (g *Environment) heed(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	wanted, pages := func(url string) bool { return g.task.Wants(g.web.labels[url]) }, g.delivered()
+	wanted, pages := func(url string) bool { return g.task.IsTarget(g.web.labels[url]) }, g.delivered()
 	n := 0.
 	for _, u := range pages {
 		if wanted(u) {

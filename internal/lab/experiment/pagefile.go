@@ -43,8 +43,8 @@ type Loader func(ctx context.Context, path string, by Parsing) (*Web, error)
 // differently. It does not contain labels.
 type Cache struct {
 	Folder string
-	// Tell is called for each web that was opened; nil = no call.
-	Tell func(Opened)
+	// Opened is called for each web that was opened; nil = no call.
+	Opened func(Opened)
 }
 
 // Opened describes how a web was opened.
@@ -88,9 +88,9 @@ func (c *Cache) Load(ctx context.Context, path string, by Parsing) (*Web, error)
 		}
 	}
 	w, err := pages.web(path)
-	if err == nil && c.Tell != nil {
+	if err == nil && c.Opened != nil {
 		opened.Pages, opened.Took = len(pages.pages), time.Since(begun)
-		c.Tell(opened)
+		c.Opened(opened)
 	}
 	return w, err
 }

@@ -24,9 +24,9 @@ import (
 // cached is a small web on disk with a cache, and the last Opened of the cache.
 type cached struct {
 	Cache
-	t    *testing.T
-	web  string
-	said Opened
+	t      *testing.T
+	web    string
+	opened Opened
 }
 
 func newCached(t *testing.T) *cached {
@@ -38,7 +38,7 @@ func newCached(t *testing.T) *cached {
 		worldtest.Answer{URL: "ftp_//one.example/stray", Kind: "text/html", Status: 200, Body: "<p>stray"})
 	c := &cached{t: t, web: filepath.Join(w.Write(t), "web.warc.gz")}
 	c.Folder = filepath.Join(t.TempDir(), "deep", "folder")
-	c.Tell = func(o Opened) { c.said = o }
+	c.Opened = func(o Opened) { c.opened = o }
 	return c
 }
 
@@ -91,11 +91,11 @@ func (c *cached) file() string {
 
 func TestTheCacheHasTheSameWeb(t *testing.T) {
 	c := newCached(t)
-	if c.load(); c.said.Cached || c.said.Damage != nil || c.said.Unkept != nil || c.said.Pages != 4 {
-		t.Errorf("the first time: %+v", c.said)
+	if c.load(); c.opened.Cached || c.opened.Damage != nil || c.opened.Unkept != nil || c.opened.Pages != 4 {
+		t.Errorf("the first time: %+v", c.opened)
 	}
-	if c.load(); !c.said.Cached {
-		t.Errorf("the second time: %+v", c.said)
+	if c.load(); !c.opened.Cached {
+		t.Errorf("the second time: %+v", c.opened)
 	}
 	// Labels are not kept.
 	labels := filepath.Join(filepath.Dir(c.web), "web.labels.tsv")
@@ -106,12 +106,12 @@ func TestTheCacheHasTheSameWeb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.load(); !c.said.Cached {
-		t.Errorf("other labels: %+v", c.said)
+	if c.load(); !c.opened.Cached {
+		t.Errorf("other labels: %+v", c.opened)
 	}
 	// Another numbering of leaves has a file of its own.
-	if _, err := c.Load(c.t.Context(), c.web, Parsing{Leaves: schemas.LeafMode_LEAF_MODE_PAPER}); err != nil || c.said.Cached {
-		t.Errorf("other leaves: %v, %+v", err, c.said)
+	if _, err := c.Load(c.t.Context(), c.web, Parsing{Leaves: schemas.LeafMode_LEAF_MODE_PAPER}); err != nil || c.opened.Cached {
+		t.Errorf("other leaves: %v, %+v", err, c.opened)
 	}
 }
 
@@ -129,10 +129,10 @@ func TestADamagedCacheIsMadeAgain(t *testing.T) {
 		if err := os.WriteFile(c.file(), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if c.load(); c.said.Cached == (c.said.Damage != nil) { // some bits of zip headers mean nothing
-			t.Fatalf("a bit at %d: %+v", at, c.said)
+		if c.load(); c.opened.Cached == (c.opened.Damage != nil) { // some bits of zip headers mean nothing
+			t.Fatalf("a bit at %d: %+v", at, c.opened)
 		}
-		if !c.said.Cached {
+		if !c.opened.Cached {
 			noticed++
 		}
 		damage["cut"] = whole[:at]
@@ -140,12 +140,12 @@ func TestADamagedCacheIsMadeAgain(t *testing.T) {
 			if err := os.WriteFile(c.file(), b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if c.load(); c.said.Cached || c.said.Damage == nil || c.said.Unkept != nil {
-				t.Fatalf("%s at %d: %+v", what, at, c.said)
+			if c.load(); c.opened.Cached || c.opened.Damage == nil || c.opened.Unkept != nil {
+				t.Fatalf("%s at %d: %+v", what, at, c.opened)
 			}
 		}
-		if c.load(); !c.said.Cached {
-			t.Fatalf("mended: %+v", c.said)
+		if c.load(); !c.opened.Cached {
+			t.Fatalf("mended: %+v", c.opened)
 		}
 		clear(damage)
 	}
@@ -157,16 +157,16 @@ func TestADamagedCacheIsMadeAgain(t *testing.T) {
 	if err := os.WriteFile(c.file(), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c.load(); c.said.Cached || c.said.Damage != nil {
-		t.Errorf("of another program: %+v", c.said)
+	if c.load(); c.opened.Cached || c.opened.Damage != nil {
+		t.Errorf("of another program: %+v", c.opened)
 	}
 }
 
 func TestACacheThatCannotBeWritten(t *testing.T) {
 	c := newCached(t)
 	c.Folder = c.web // a file
-	if c.load(); c.said.Unkept == nil {
-		t.Errorf("%+v", c.said)
+	if c.load(); c.opened.Unkept == nil {
+		t.Errorf("%+v", c.opened)
 	}
 }
 

@@ -55,7 +55,7 @@ func likeCritic(t testing.TB, task *taskfile.Task, e *pulearning.Examples) *pule
 	return c
 }
 
-// underCritic is the environment as another judge sees it.
+// underCritic is the environment under another judge.
 func (g *Environment) underCritic(t testing.TB, task *taskfile.Task, set *taskfile.CriticSet, by critic.Classifier) *Environment {
 	t.Helper()
 	other, err := newEnvironment(task, set, g.web, g.model, g.settings)
@@ -66,7 +66,7 @@ func (g *Environment) underCritic(t testing.TB, task *taskfile.Task, set *taskfi
 	return other
 }
 
-// logistic is the environment as a critic by logistic regression sees it, trained on the examples of the task.
+// logistic is the environment under a critic by logistic regression, trained on the examples of the task.
 func (g *Environment) logistic(t testing.TB, task *taskfile.Task, set *taskfile.CriticSet) *Environment {
 	t.Helper()
 	var e critic.Examples
@@ -309,7 +309,7 @@ func mark(t testing.TB, own *Environment, e *pulearning.Examples, met []string, 
 	random := rand.New(rand.NewPCG(uint64(len(met)), 0))
 	for _, i := range random.Perm(len(met))[:min(n, len(met))] {
 		d := read(t, own.web, own.web.pages[met[i]])
-		if d.Drawn = 1; own.task.Wants(own.web.labels[met[i]]) {
+		if d.Drawn = 1; own.task.IsTarget(own.web.labels[met[i]]) {
 			e.Liked = append(e.Liked, d)
 		} else {
 			e.Wrong = append(e.Wrong, d)
@@ -394,7 +394,7 @@ func sitesByLikes(t *testing.T, file *taskfile.File, tasks []*taskfile.Task, env
 			}
 			n++
 			claimed += s.Raw
-			if task.Wants(g.web.labels[s.URL]) {
+			if task.IsTarget(g.web.labels[s.URL]) {
 				truth++
 			}
 		}
@@ -422,7 +422,7 @@ func (g *Environment) rankedBy(t testing.TB, e *pulearning.Examples) float64 {
 		}
 		switch r := rec.GetJudgement().GetRaw(); {
 		case seen[u]:
-		case g.task.Wants(g.web.labels[u]):
+		case g.task.IsTarget(g.web.labels[u]):
 			on = append(on, r)
 		default:
 			off = append(off, r)

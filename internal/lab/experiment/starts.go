@@ -76,7 +76,7 @@ func Start(g *Environment, way string, draw int) ([]string, error) {
 			pool = slices.DeleteFunc(pool, func(u string) bool { return distances[u] < least })
 		}
 	case StartsExamples:
-		pool = slices.DeleteFunc(g.delivered(), func(u string) bool { return g.counted(u) || !g.task.Wants(g.web.labels[u]) })
+		pool = slices.DeleteFunc(g.delivered(), func(u string) bool { return g.counted(u) || !g.task.IsTarget(g.web.labels[u]) })
 	default:
 		return nil, fmt.Errorf("starts %q are none of %v", way, Starts)
 	}

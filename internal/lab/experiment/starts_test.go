@@ -36,7 +36,7 @@ func TestStarts(t *testing.T) {
 		}
 		for i, u := range seeds {
 			is := map[string]bool{
-				StartsGiven: true, StartsHome: u == front, StartsFresh: !given[u], StartsFar: distances[u] > 0, StartsExamples: !g.counted(u) && g.task.Wants(g.web.labels[u]),
+				StartsGiven: true, StartsHome: u == front, StartsFresh: !given[u], StartsFar: distances[u] > 0, StartsExamples: !g.counted(u) && g.task.IsTarget(g.web.labels[u]),
 				StartsJunk: i == 0 && u == front || !slices.ContainsFunc(links.children[g.number[u]], func(v uint32) bool { return g.targets[g.urls[v]] }),
 			}[way]
 			if way != StartsGiven && way != StartsExamples && (g.targets[u] && u != front || !g.inScope[u]) || !is {

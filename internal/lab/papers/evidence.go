@@ -377,8 +377,8 @@ func (w *World) measureTask(ctx context.Context, t *taskfile.Task) (*measured, e
 // further2002 are the features of 2002 §3.8 in addition to offsets.
 var further2002 = [...]struct {
 	name string
-	// sees reports whether a feature without a word is used; name: it is the name of a class of u, and no prefix of one.
-	sees func(term string, name bool) bool
+	// uses reports whether a feature without a word is used; name: it is the name of a class of u, and no prefix of one.
+	uses func(term string, name bool) bool
 }{
 	{"offsets up to 5", func(string, bool) bool { return false }},
 	{"and names of u's top two classes", func(_ string, name bool) bool { return name }},
@@ -399,7 +399,7 @@ func (m *measured) addFurther(all []instance) error {
 		a, err := validate(all, foldings[0], func(fs []*schemas.Feature) []*schemas.Feature {
 			fs = near(fs)
 			seen := slices.DeleteFunc(slices.Clone(fs), func(x *schemas.Feature) bool {
-				return strings.Contains(x.GetTerm(), ":") && !f.sees(x.GetTerm(), className(x.GetTerm(), fs))
+				return strings.Contains(x.GetTerm(), ":") && !f.uses(x.GetTerm(), className(x.GetTerm(), fs))
 			})
 			return linkfeature.Judged(seen, int(all[0].cut*256))
 		})

@@ -67,7 +67,7 @@ func (s *session) harvest1999() {
 	p.Found = fmt.Sprintf("of the first quarter's pages unfocused keeps %s relevant, soft focus %s, hard focus %s (by the critic; an early end is filled with zeros); of the last hundred pages %s, %s and %s.",
 		percent(early[unfocused]), percent(early[soft]), percent(early[hard]), percent(last[unfocused]), percent(last[soft]), percent(last[hard]))
 	s.observe("1999", "harvest rate", tails[unfocused], quarters[soft], less(quarters[soft], quarters[unfocused], 1))
-	p.Why = fmt.Sprintf("The budgets are %s pages of a closed web, not thousands of an open one: of what a crawl without focus sees the critic calls %s relevant, which bounds its fall; "+
+	p.Why = fmt.Sprintf("The budgets are %s pages of a closed web, not thousands of an open one: of what a crawl without focus fetches the critic calls %s relevant, which bounds its fall; "+
 		"soft focus has found %s of all targets by the end; hard focus ends after %s of its budget, as nothing is left that it may follow.",
 		budgets(w), percent(rate[unfocused]), percent(s.w.recallOf(soft)), percent(spentBy[hard]))
 	s.add("1999", "harvest rate", p)
@@ -200,7 +200,7 @@ func (s *session) authorities1999() error {
 	p := Part{Tables: []Table{t}}
 	p.Found = fmt.Sprintf("the top %d authorities of soft-focus crawls lie %.0f links from the seeds in the median, %.0f at most; %s lie more than two links away. Crawls from disjoint seeds have %s of their authorities' servers in common.",
 		topAuthorities, median, most, percent(far), percent(mean(agreed)))
-	p.Why = fmt.Sprintf("A crawl of this web has %.0f links between hosts on average to tell authorities by, and its pages lie close together.", float64(edges)/float64(max(1, len(agreed))))
+	p.Why = fmt.Sprintf("A crawl of this web has %.0f links between hosts on average to find authorities by, and its pages lie close together.", float64(edges)/float64(max(1, len(agreed))))
 	s.add("1999", "distance", p)
 	return nil
 }

@@ -61,7 +61,7 @@ func (s *session) targets2000(rankers []string) {
 		Charts: []chart.Chart{budgetChart("Targets found from three and four links away", "share of all targets", 1, lines(rankers, curves...))},
 	}
 	p.Found = fmt.Sprintf("ordering pages, with the whole budget context graph finds %+.0f %% more targets than focused-2000, which finds %+.0f %% more than breadth first; in AUC context graph − focused-2000 is %+.3f.", 100*more, 100*breadth, overTasks(ahead))
-	p.Why = fmt.Sprintf("Context graphs can only help where layers can be told apart: of the starts %s, and the layers' models learn from %s targets of other sites. A budget is a quarter of all pages, of which breadth first finds %s of the targets anyway.",
+	p.Why = fmt.Sprintf("Context graphs can only help where layers can be distinguished: of the starts %s, and the layers' models learn from %s targets of other sites. A budget is a quarter of all pages, of which breadth first finds %s of the targets anyway.",
 		s.starts(), s.samples(), percent(overTasks(recall(unfocused))))
 	s.add("2000", "Figs 4 and 7", p)
 }

@@ -174,7 +174,7 @@ func (s *session) figure7(m *measured) {
 			{Name: "words", X: x, Y: plain}, {Name: "with offsets", X: x, Y: offset}}}},
 	}
 	p.Found = fmt.Sprintf("from d_max 0 to %d accuracy changes by %+.3f with words alone and by %+.3f with offsets; at 5 offsets are %+.3f ahead.", Reach, fall, rise, ahead)
-	p.Why = fmt.Sprintf("Offsets make %.0f features of %.0f words, to be learnt from %d instances a crawl: what they tell is paid for by what is too rare to learn.",
+	p.Why = fmt.Sprintf("Offsets make %.0f features of %.0f words, to be learnt from %d instances a crawl: their information is paid for by what is too rare to learn.",
 		m.pairs, m.words, m.instances/len(s.w.Tasks))
 	s.add("2002", "Fig. 7", p)
 }
@@ -280,7 +280,7 @@ func (s *session) figure8(m *measured) {
 	g := gainOf(&m.around)
 	t, l := offsetTable("gain, thousandths of a bit a term", g.millibits), []chart.Line{offsetLine("leaves: compact", g.millibits)}
 	var p Part
-	p.Found = fmt.Sprintf("a term tells %s thousandths of a bit at 0, %s next to it, %s at 5 and %s beyond; %d of %d odd distances lie below the even one beyond them. An offset's gain is computed from the words there, so it is the same for every d_max.",
+	p.Found = fmt.Sprintf("a term gives %s thousandths of a bit at 0, %s next to it, %s at 5 and %s beyond; %d of %d odd distances lie below the even one beyond them. An offset's gain is computed from the words there, so it is the same for every d_max.",
 		num(g.millibits[Reach]), num(g.near), num(g.five), num(g.far), g.teeth, toothPairs)
 	if m.paper != nil {
 		as := gainOf(m.paper)

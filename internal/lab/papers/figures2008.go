@@ -66,17 +66,17 @@ func (s *session) precision2008(rankers []string) error {
 	}
 	p := Part{Tables: []Table{t}, Charts: []chart.Chart{budgetChart("Targets found from four links away", "share of all targets", 1, lines(rankers, curves...))}}
 	marginal, viterbi := memm+"marginal", memm+"viterbi"
-	var said []string
+	var found []string
 	var claims []map[string][]float64
 	for _, other := range []string{bestFirst, viterbi} {
 		d, byLabel := less(near[marginal], near[other], 1), less(label[marginal], label[other], 1)
 		above, below := count(d)
-		said = append(said, fmt.Sprintf("%s finds more pages of cosine ≥ %.1f than %s on %d of %d tasks (fewer on %d); in AUC by label the difference is %+.3f",
+		found = append(found, fmt.Sprintf("%s finds more pages of cosine ≥ %.1f than %s on %d of %d tasks (fewer on %d); in AUC by label the difference is %+.3f",
 			marginal, experiment.Gammas[gamma], other, above, len(d), below, overTasks(byLabel)))
 		claims = append(claims, d)
 	}
 	s.observe("2008", "Figs 2 and 3", claims...)
-	p.Found = strings.Join(said, "; ") + "."
+	p.Found = strings.Join(found, "; ") + "."
 	p.Why = fmt.Sprintf("Of the starts %s, and the sequences that teach come from sites other than the one that is crawled, whose pages are written otherwise.", s.startsAt4())
 	s.add("2008", "Figs 2 and 3", p)
 	return s.subsets2008(marginal)
@@ -164,7 +164,7 @@ func (s *session) subsets2008(all string) error {
 		Tables: []Table{t},
 		Found:  fmt.Sprintf("on %s, all features find more pages of cosine ≥ .7 than some of them in %d of %d comparisons.", words(names), above, pairs),
 	}
-	p.Why = fmt.Sprintf("%s finds more than all features on %d of %d tasks: what the features left out tell of the sites that taught does not hold on the one that is crawled.", best, most, len(few.Tasks))
+	p.Why = fmt.Sprintf("%s finds more than all features on %d of %d tasks: what the features left out learn of the sites that taught does not hold on the one that is crawled.", best, most, len(few.Tasks))
 	s.add("2008", "Fig. 4", p)
 	return nil
 }

@@ -231,7 +231,7 @@ func TestValidation(t *testing.T) {
 func TestInformationGain(t *testing.T) {
 	all := made(240, 1)
 	if have := informationGain(all)[Reach+1]; have <= 0 {
-		t.Errorf("what tells the class gains %v", have)
+		t.Errorf("a word of the class gains %v", have)
 	}
 	joint := func(term string, d int32, class func(i int) bool) float64 {
 		var n [2][2]float64
@@ -310,12 +310,12 @@ func TestFurtherFeaturesAreSeenOneAfterTheOther(t *testing.T) {
 	for i, want := range []string{"word", "c:/A/B c:/AB word", "c:/ c:/A c:/A/B c:/AB word", "w:200 word"} {
 		var seen []string
 		for _, term := range terms {
-			if !strings.Contains(term, ":") || further2002[i].sees(term, className(term, all)) {
+			if !strings.Contains(term, ":") || further2002[i].uses(term, className(term, all)) {
 				seen = append(seen, term)
 			}
 		}
 		if got := strings.Join(seen, " "); got != want {
-			t.Errorf("%s: sees %q, want %q", further2002[i].name, got, want)
+			t.Errorf("%s: uses %q, want %q", further2002[i].name, got, want)
 		}
 	}
 }

@@ -47,16 +47,16 @@ func folder(t *testing.T) (dir string, p *Plan) {
 	return dir, p
 }
 
-// told counts the calls, and calls ran after each run.
-type told struct {
+// counted counts the calls, and calls ran after each run.
+type counted struct {
 	known, all int
 	torn       int64
 	runs       int
 	ran        func(n int)
 }
 
-func (p *told) Prepared(known, all int, torn int64) { p.known, p.all, p.torn = known, all, torn }
-func (p *told) Ran(*experiment.Result, time.Duration, int, int) {
+func (p *counted) Prepared(known, all int, torn int64) { p.known, p.all, p.torn = known, all, torn }
+func (p *counted) Ran(*experiment.Result, time.Duration, int, int) {
 	if p.runs++; p.ran != nil {
 		p.ran(p.runs)
 	}
@@ -78,7 +78,7 @@ func written(t *testing.T, r *Report) map[string]string {
 // middle of a line.
 func TestAStudyIsTheSameHoweverItIsStopped(t *testing.T) {
 	dir, p := folder(t)
-	var whole told
+	var whole counted
 	rep, err := Run(t.Context(), p, filepath.Join(dir, "whole.jsonl"), &whole)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestAStudyIsTheSameHoweverItIsStopped(t *testing.T) {
 			t.Fatal("it does not get on")
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		again := told{ran: func(n int) {
+		again := counted{ran: func(n int) {
 			if n == 2 {
 				stop()
 			}
@@ -147,7 +147,7 @@ func tear(t *testing.T, path string, bytes int64) {
 // TestReport compares the files with each other and the curves with the measures.
 func TestReport(t *testing.T) {
 	dir, p := folder(t)
-	rep, err := Run(t.Context(), p, filepath.Join(dir, "runs.jsonl"), new(told))
+	rep, err := Run(t.Context(), p, filepath.Join(dir, "runs.jsonl"), new(counted))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestLogsOfOtherOriginsAreRefused(t *testing.T) {
 // crawls are those without critics; under another they differ, and so do digests.
 func TestCriticsAreAFactor(t *testing.T) {
 	dir, p := folder(t)
-	plain, err := Run(t.Context(), p, filepath.Join(dir, "plain.jsonl"), new(told))
+	plain, err := Run(t.Context(), p, filepath.Join(dir, "plain.jsonl"), new(counted))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestCriticsAreAFactor(t *testing.T) {
 	if p, err = LoadPlan(path); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := Run(t.Context(), p, filepath.Join(dir, "runs.jsonl"), new(told))
+	rep, err := Run(t.Context(), p, filepath.Join(dir, "runs.jsonl"), new(counted))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,18 +338,18 @@ func TestPlansThatCannotFinish(t *testing.T) {
 	dir, p := folder(t)
 	log := filepath.Join(dir, "runs.jsonl")
 	p.Draws = []int{0, 7}
-	if _, err := Run(t.Context(), p, log, new(told)); err == nil || !strings.Contains(err.Error(), "has 2 draws, no draw 7") {
+	if _, err := Run(t.Context(), p, log, new(counted)); err == nil || !strings.Contains(err.Error(), "has 2 draws, no draw 7") {
 		t.Errorf("%v", err)
 	}
 	w := worldtest.Random(11, 80)
 	w.Seeds[1] = []string{w.Seeds[1][0], "http://elsewhere.test/"}
 	other := w.Write(t)
 	p.Draws, p.Tasks = []int{0, 1}, []string{filepath.Join(other, "tasks.json")}
-	if _, err := Run(t.Context(), p, log, new(told)); err == nil || !strings.Contains(err.Error(), "draw 1: seed http://elsewhere.test/ is no page") {
+	if _, err := Run(t.Context(), p, log, new(counted)); err == nil || !strings.Contains(err.Error(), "draw 1: seed http://elsewhere.test/ is no page") {
 		t.Errorf("%v", err)
 	}
 	p.Only = []string{"none:*"}
-	if _, err := Run(t.Context(), p, log, new(told)); err == nil || !strings.Contains(err.Error(), "none:*") {
+	if _, err := Run(t.Context(), p, log, new(counted)); err == nil || !strings.Contains(err.Error(), "none:*") {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(log); !errors.Is(err, os.ErrNotExist) {
@@ -422,7 +422,7 @@ func FuzzPlan(f *testing.F) {
 func TestStartsAreAFactor(t *testing.T) {
 	dir, p := folder(t)
 	p.Starts, p.Draws = []string{experiment.StartsGiven, experiment.StartsFresh}, p.Draws[:1]
-	rep, err := Run(t.Context(), p, filepath.Join(dir, "runs.jsonl"), &told{})
+	rep, err := Run(t.Context(), p, filepath.Join(dir, "runs.jsonl"), &counted{})
 	if err != nil {
 		t.Fatal(err)
 	}

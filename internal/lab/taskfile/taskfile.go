@@ -268,8 +268,8 @@ func (t *Task) check(f *File) error {
 	return nil
 }
 
-// Wants reports whether a page with that label is a target.
-func (t *Task) Wants(label string) bool {
+// IsTarget reports whether a page with that label is a target.
+func (t *Task) IsTarget(label string) bool {
 	rest, ok := strings.CutPrefix(label, t.TargetLabel)
 	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(t.TargetLabel, "/"))
 }

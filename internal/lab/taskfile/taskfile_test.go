@@ -136,7 +136,7 @@ func TestTargetsByLabel(t *testing.T) {
 		{"svg", "svg", true}, {"svg", "svg_reference", false}, {"svg", "svg/attributes", true}, {"svg", "", false},
 		{"course/", "course/texas", true}, {"course/texas", "course/texas", true}, {"course/texas", "course/texas2", false}, {"a/", "a/", true},
 	} {
-		if got := (&Task{TargetLabel: c.target}).Wants(c.label); got != c.want {
+		if got := (&Task{TargetLabel: c.target}).IsTarget(c.label); got != c.want {
 			t.Errorf("target %q, label %q: %v", c.target, c.label, got)
 		}
 	}

@@ -101,7 +101,7 @@ func (t *retries) begin(key string, request [sha256.Size]byte) *kept {
 	return nil
 }
 
-// end keeps a response, or forgets the key of one that may be tried again.
+// end keeps a response, or drops the key of one that may be tried again.
 func (t *retries) end(key string, rec *recorder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

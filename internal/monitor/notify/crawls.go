@@ -14,7 +14,7 @@ import (
 	"forager/schemas"
 )
 
-// crawl is what is remembered of a crawl.
+// crawl is what is stored of a crawl.
 type crawl struct {
 	// Finished and Stalled are the IDs of its last events; Stalled is empty once nothing hinders the crawl.
 	Finished string `json:"finished,omitempty"`
@@ -108,8 +108,8 @@ func (n *Notifier) stalled(name string, c *crawl, st *schemas.CrawlStatus, now t
 // harvest compares the mean R of the last 1,000 pages with the bounds of the receivers.
 func (n *Notifier) harvest(name string, c *crawl, st *schemas.CrawlStatus, now time.Time) {
 	ctl, err := n.Source.Topics.Control(name)
-	wants := func(h *hook) bool { return h.HarvestBelow > 0 && h.Wants(pipeline.EventHarvestBelow, name) }
-	if err != nil || ctl.GetCritic() == "" || !slices.ContainsFunc(n.hooks, wants) {
+	accepting := func(h *hook) bool { return h.HarvestBelow > 0 && h.Accepts(pipeline.EventHarvestBelow, name) }
+	if err != nil || ctl.GetCritic() == "" || !slices.ContainsFunc(n.hooks, accepting) {
 		return
 	}
 	if c.Below == nil {
@@ -124,7 +124,7 @@ func (n *Notifier) harvest(name string, c *crawl, st *schemas.CrawlStatus, now t
 		bound := strconv.FormatFloat(h.HarvestBelow, 'g', -1, 64)
 		at, was := c.Below[bound]
 		switch {
-		case !known || !wants(h):
+		case !known || !accepting(h):
 		case was && mean >= h.HarvestBelow && pages >= at+window:
 			delete(c.Below, bound)
 		case !was && mean < h.HarvestBelow:

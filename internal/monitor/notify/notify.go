@@ -129,7 +129,7 @@ func (n *Notifier) emit(e *view.Event, now time.Time, text string, args ...any) 
 	n.state.Recent = n.state.Recent[max(0, len(n.state.Recent)-maxRecent):]
 	n.Source.Announce(n.state.Recent)
 	for _, h := range n.hooks {
-		if h.wants(e) {
+		if h.accepts(e) {
 			n.state.Waiting[h.key] = append(n.state.Waiting[h.key], waiting{*e, now})
 			n.drop(h, now)
 		}

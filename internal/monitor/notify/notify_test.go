@@ -216,7 +216,7 @@ func TestEachKind(t *testing.T) {
 	var ids []string
 	one := func(id, text string, figures map[string]float64) {
 		t.Helper()
-		b.turn(n) // remembers what was sent
+		b.turn(n) // stores what was sent
 		n = b.notifier(hooks)
 		b.pass(n, 20*time.Second)
 		list, came := arrived(t, got)
@@ -333,7 +333,7 @@ func TestARiseAndASecondFall(t *testing.T) {
 	})
 }
 
-// TestAHarvestThatIsNotKnown: neither of the first pages that the monitor sees, nor behind pages that it has not seen.
+// TestAHarvestThatIsNotKnown: neither of the first pages that the monitor reads, nor behind pages that it has not seen.
 func TestAHarvestThatIsNotKnown(t *testing.T) {
 	c := new(crawl)
 	for _, x := range []struct {
@@ -346,7 +346,7 @@ func TestAHarvestThatIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestADeadReceiver: events wait for it across a kill, and arrive in order when it is back; one whose arrival was not remembered arrives once
+// TestADeadReceiver: events wait for it across a kill, and arrive in order when it is back; one whose arrival was not stored arrives once
 // more, with the same ID and body. What is too much is dropped.
 func TestADeadReceiver(t *testing.T) {
 	b := newBed(t)

@@ -23,7 +23,7 @@ const (
 	within = 10 * time.Second
 	// A receiver is tried again after firstPause, which doubles with every failure up to lastPause.
 	firstPause, lastPause = time.Second, 10 * time.Minute
-	// perRound is the number of events that are sent before it is remembered that they were.
+	// perRound is the number of events that are sent before it is stored that they were.
 	perRound = 16
 )
 
@@ -62,8 +62,8 @@ func hooksOf(list pipeline.Webhooks) (hooks []*hook) {
 	return hooks
 }
 
-func (h *hook) wants(e *view.Event) bool {
-	return h.Wants(e.Kind, e.Crawl) && (e.Kind != pipeline.EventHarvestBelow || h.HarvestBelow == e.Figures["bound"])
+func (h *hook) accepts(e *view.Event) bool {
+	return h.Accepts(e.Kind, e.Crawl) && (e.Kind != pipeline.EventHarvestBelow || h.HarvestBelow == e.Figures["bound"])
 }
 
 // send begins to send the events that wait for a receiver, if it is due.

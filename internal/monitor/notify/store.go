@@ -20,7 +20,7 @@ const prefix = "monitor/events/"
 
 func keyOf(number uint64) string { return fmt.Sprintf("%s%020d.json", prefix, number) }
 
-// state is what is remembered across restarts.
+// state is what is stored across restarts.
 type state struct {
 	Crawls map[string]*crawl `json:"crawls"`
 	// Next are the offsets of dead.letter that are read next, by partition.

@@ -138,7 +138,7 @@ type Arm struct {
 type Crawl struct {
 	operate.Summary
 	Revision uint64             `json:"revision" doc:"Of the control record; also the ETag."`
-	Wanted   string             `json:"wanted" doc:"The state that an operator wants: running, paused, stopped."`
+	Wanted   string             `json:"wanted" doc:"The state that the operator has set: running, paused, stopped."`
 	Ranker   string             `json:"ranker"`
 	Rankers  []string           `json:"ranker_shadows" doc:"Rankers for comparison."`
 	Critic   string             `json:"critic"`
@@ -235,7 +235,7 @@ func (s *Source) rate(crawl string, now time.Time) float64 {
 	return float64(last.pages-first.pages) / (float64(span) / 1000)
 }
 
-// say makes the sentence, with the rate and what an operator wants.
+// say makes the sentence, with the rate and the state that the operator has set.
 func (c *Crawl) say() {
 	if c.State != c.Wanted && c.Wanted != "running" && c.State == "running" {
 		c.Sentence = fmt.Sprintf("is to be %s; %d requests are in flight", c.Wanted, c.InFlight)

@@ -226,7 +226,7 @@ func (x site) showCrawls(w http.ResponseWriter, r *http.Request, status int, c *
 	show(w, status, c)
 }
 
-// miss tells what of a view is missing, unless a problem is told already.
+// miss reports that a part of a view is missing, unless there is a problem already.
 func (c *content) miss(what string, err error) {
 	if err != nil && c.Problem == "" {
 		c.Problem = what + " missing: " + view.Plain(err.Error())

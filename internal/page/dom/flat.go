@@ -129,7 +129,7 @@ func (z *flatTokenizer) tag(token html.TokenType) flatTag {
 	if size > largeTag {
 		again := ""
 		if token != html.EndTagToken {
-			again = "<" + t.name + ">" // so that the new tokenizer can tell whether raw text follows
+			again = "<" + t.name + ">" // so that the new tokenizer expects raw text where it follows
 		}
 		z.Tokenizer = html.NewTokenizer(io.MultiReader(strings.NewReader(again), bytes.NewReader(z.rest)))
 		if again != "" {

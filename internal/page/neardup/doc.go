@@ -1,7 +1,7 @@
 // Package neardup finds pages with the same words, or nearly the same, among millions.
 //
 //	first pass:  Finder.Add(text) of every page, in order → Copies, Suspects
-//	second pass: Suspects.Show(i, text) of those it Wants → Groups
+//	second pass: Suspects.Show(i, text) of those it Needs → Groups
 //
 // Copies have the same words (package text) in the same order. The resemblance of two pages is that of Broder
 // 1997: the Jaccard coefficient of their distinct runs of three words, |A∩B| / |A∪B|.

@@ -21,7 +21,7 @@ func ExampleFinder() {
 	fmt.Println("copies:", finder.Copies())
 	suspects := finder.Suspects()
 	for i, p := range pages {
-		if suspects.Wants(i) {
+		if suspects.Needs(i) {
 			suspects.Show(i, p)
 		}
 	}

@@ -116,8 +116,8 @@ func (s *Suspects) compact() {
 	s.pairs = slices.Compact(s.pairs)
 }
 
-// Wants reports whether the text of a page is needed for the second pass.
-func (s *Suspects) Wants(page int) bool {
+// Needs reports whether the text of a page is needed for the second pass.
+func (s *Suspects) Needs(page int) bool {
 	_, ok := s.runs[int32(page)]
 	return ok
 }

@@ -22,7 +22,7 @@ func find(pages []string, least float64) ([][]int, []Group) {
 	copies := f.Copies()
 	s := f.Suspects()
 	for i, p := range pages {
-		if s.Wants(i) {
+		if s.Needs(i) {
 			s.Show(i, p)
 		}
 	}

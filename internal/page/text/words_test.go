@@ -197,7 +197,7 @@ func TestDetect(t *testing.T) {
 		{"这不是唯一的狗", "", ""},
 	} {
 		if got := detect(c.text, c.hint); got != c.want {
-			t.Errorf("%q (said to be %q) is %q, want %q", c.text, c.hint, got, c.want)
+			t.Errorf("%q (declared as %q) is %q, want %q", c.text, c.hint, got, c.want)
 		}
 	}
 }

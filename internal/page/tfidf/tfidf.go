@@ -80,7 +80,7 @@ func (v *vocabulary) numberOf(text string) uint32 {
 // merge makes the corpus of n documents with the words of all vocabularies, and returns the numbers of the words of each in the corpus.
 func merge(n int, all ...*vocabulary) (*Corpus, [][]uint32, error) {
 	if n == 0 {
-		return nil, nil, errors.New("a corpus wants documents; there are none")
+		return nil, nil, errors.New("a corpus needs documents; there are none")
 	}
 	var words []numbered
 	final := make([][]uint32, len(all))

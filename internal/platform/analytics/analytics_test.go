@@ -241,7 +241,7 @@ func TestVoidRequestsAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestOneCrawlIsReadAlone wants the crawl's name to reach the primary keys through the views.
+// TestOneCrawlIsReadAlone: the crawl's name reaches the primary keys through the views.
 func TestOneCrawlIsReadAlone(t *testing.T) {
 	d := migrated(t)
 	place := analytics.PlaceOf(0, 0, time.UnixMilli(0))

@@ -17,7 +17,7 @@ type CrawlPoint struct {
 	Relevance float64 `json:"relevance"`
 	Requests  uint64  `json:"requests"`
 	Queued    uint64  `json:"queued"`
-	// At is when it was told; zero in states that were kept before that was.
+	// At is the time of the status; zero in states that are older than this field.
 	At time.Time `json:"at,omitzero"`
 }
 

@@ -183,7 +183,7 @@ func (d *DB) kill(id string) {
 	_ = d.conn.Exec(ctx, fmt.Sprintf("KILL QUERY WHERE query_id = '%s' ASYNC", id))
 }
 
-// writer remembers its errors, which are not the server's.
+// writer keeps its errors, which are not the server's.
 type writer struct {
 	io.Writer
 	err error

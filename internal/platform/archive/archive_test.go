@@ -196,7 +196,7 @@ func TestGuidanceHasColumns(t *testing.T) {
 	}
 }
 
-// TestColumnsOfVersion1 wants the columns of testdata/columns.txt, as the files of version 1 had them at first, in their order; further
+// TestColumnsOfVersion1: there are the columns of testdata/columns.txt, as the files of version 1 had them at first, in their order; further
 // ones may be after them.
 func TestColumnsOfVersion1(t *testing.T) {
 	b, err := os.ReadFile("testdata/columns.txt")
@@ -477,7 +477,7 @@ func TestReplay(t *testing.T) {
 			}
 			for o := lost.First; o <= lost.Last; o++ {
 				if covered[o] {
-					t.Fatalf("offset %d is said to be lost: %v", o, err)
+					t.Fatalf("offset %d is reported as lost: %v", o, err)
 				}
 			}
 		} else if err != nil {

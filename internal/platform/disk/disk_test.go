@@ -104,7 +104,7 @@ func TestWatch(t *testing.T) {
 	look(900, false, 900)
 	look(850, false, 800)
 	if len(told) != 2 || !told[0].Low || told[1].Low || errors.Join(failures...) != nil {
-		t.Errorf("told of %+v, %v", told, failures)
+		t.Errorf("reported %+v, %v", told, failures)
 	}
 	if s := told[0].String(); s != "disk b has 799 B free and needs 800 B; free space there, or lower disk.pause_below" {
 		t.Error(s)
@@ -124,7 +124,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	if len(failures) != 1 || failures[0] == nil || !strings.Contains(failures[0].Error(), "unreadable") {
-		t.Errorf("told %v", failures)
+		t.Errorf("reported %v", failures)
 	}
 }
 

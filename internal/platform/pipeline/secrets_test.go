@@ -83,7 +83,7 @@ func TestLoginsOfEmbeddedParts(t *testing.T) {
 	elsewhere := append(slices.Clone(old), "127.0.0.1:19", "192.0.2.1:19")
 	for want, same := range map[string][]string{"": nil, "remove both lines": old, "192.0.2.1:19": elsewhere} {
 		if got := withSecrets(t, dir, same...).S3.Outdated(); !strings.Contains(got, want) || (got == "") != (want == "") {
-			t.Errorf("of outdated keys it is told %q, want %q", got, want)
+			t.Errorf("the warning about outdated keys is %q, want %q", got, want)
 		}
 	}
 	t.Setenv("FORAGER_TEST_PASSWORD", "mine")

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/settings.md")
 
-// A reader of the shipped file sees what an operator decides, and no more.
+// The shipped file has what an operator decides, and no more.
 func TestShippedFileIsShort(t *testing.T) {
 	b, err := os.ReadFile(shipped)
 	if err != nil {

@@ -68,8 +68,8 @@ func (list Webhooks) String() string {
 // Host is the host of the receiver, for messages: the rest of its URL may be confidential.
 func (w *Webhook) Host() string { return serviceHost(w.URL) }
 
-// Wants reports whether the receiver is sent events of a kind about a crawl, "" = none.
-func (w *Webhook) Wants(kind, crawl string) bool {
+// Accepts reports whether the receiver is sent events of a kind about a crawl, "" = none.
+func (w *Webhook) Accepts(kind, crawl string) bool {
 	matches := w.Crawls == ""
 	if !matches {
 		matches, _ = path.Match(w.Crawls, crawl) // the pattern was checked

@@ -21,24 +21,24 @@ import (
 	"forager/internal/platform/objects"
 )
 
-// Said is the label of a page.
-type Said string
+// Label is the label of a page.
+type Label string
 
 // Labels of pages.
 const (
 	// Liked pages are on topic.
-	Liked Said = "liked"
+	Liked Label = "liked"
 	// Background pages were fetched and have no mark.
-	Background Said = "background"
+	Background Label = "background"
 	// Wrong pages are off topic.
-	Wrong Said = "wrong"
+	Wrong Label = "wrong"
 )
 
 // Sample is a page that a critic is trained on.
 type Sample struct {
-	URL  string `json:"url"`
-	Said Said   `json:"said"`
-	Text string `json:"text"`
+	URL   string `json:"url"`
+	Label Label  `json:"said"`
+	Text  string `json:"text"`
 }
 
 // Mark is a user's correction or confirmation of a judged page.
@@ -112,8 +112,8 @@ func Load(ctx context.Context, store Store, key string) ([]Sample, error) {
 	for lines.Buffer(nil, maxLine); lines.Scan(); {
 		var p Sample
 		err := json.Unmarshal(lines.Bytes(), &p)
-		if err == nil && (p.URL == "" || p.Said != Liked && p.Said != Background && p.Said != Wrong) {
-			err = fmt.Errorf("page %q is said to be %q", p.URL, p.Said)
+		if err == nil && (p.URL == "" || p.Label != Liked && p.Label != Background && p.Label != Wrong) {
+			err = fmt.Errorf("page %q has the label %q", p.URL, p.Label)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("examples %s, line %d: %w", key, len(pages)+1, err)
@@ -194,11 +194,11 @@ func Apply(pages []Sample, marks []Mark) []Sample {
 	}
 	out := slices.DeleteFunc(slices.Clone(pages), func(p Sample) bool { return marked[p.URL] })
 	for _, m := range marks {
-		said := Wrong
+		label := Wrong
 		if m.Right {
-			said = Liked
+			label = Liked
 		}
-		out = append(out, Sample{URL: m.URL, Said: said, Text: m.Text})
+		out = append(out, Sample{URL: m.URL, Label: label, Text: m.Text})
 	}
 	return out
 }

@@ -111,7 +111,7 @@ func TestAheadAsksOnceForASegment(t *testing.T) {
 }
 
 // What is kept is bounded: the block used longest ago goes.
-func TestAheadForgets(t *testing.T) {
+func TestAheadDropsPages(t *testing.T) {
 	store := &parts{memory: newMemory()}
 	read := func(a *segment.Ahead, key string) int64 {
 		before := store.asked.Load()
@@ -140,7 +140,7 @@ func TestAheadForgets(t *testing.T) {
 	}
 }
 
-// A failure is not remembered, and that of another's request is not passed on.
+// A failure is not kept, and that of another's request is not passed on.
 func TestAheadAfterAFailure(t *testing.T) {
 	store := &parts{memory: newMemory()}
 	store.stored["a"] = []byte("xyz")

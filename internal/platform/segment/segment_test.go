@@ -126,7 +126,7 @@ func (r *result) check(t *testing.T, store interface {
 	t.Helper()
 	for i := range n {
 		if r.calls[i] != 1 || r.errs[i] != nil {
-			t.Fatalf("page %d: told %d times, error %v", i, r.calls[i], r.errs[i])
+			t.Fatalf("page %d: %d calls, error %v", i, r.calls[i], r.errs[i])
 		}
 		at := r.at[i]
 		p, err := segment.Read(t.Context(), store, at.Object, uint64(at.Offset), uint64(at.Length))
@@ -307,7 +307,7 @@ func TestStoreAway(t *testing.T) {
 				}
 				r.check(t, m, taken, "x")
 				if !arrives && (len(away) < 2 || !away[0] || away[len(away)-1]) {
-					t.Errorf("waiting told as %v", away)
+					t.Errorf("waiting reported as %v", away)
 				}
 				if m.most > 2 {
 					t.Errorf("%d uploads at a time", m.most)
@@ -327,7 +327,7 @@ func TestStoreDenies(t *testing.T) {
 		<-w.Ended()
 		for i := range 3 {
 			if r.calls[i] != 1 || !errors.Is(r.errs[i], objects.ErrDenied) {
-				t.Errorf("page %d: told %d times, error %v", i, r.calls[i], r.errs[i])
+				t.Errorf("page %d: %d calls, error %v", i, r.calls[i], r.errs[i])
 			}
 		}
 		if err := w.Add(t.Context(), page(9, ""), r.stored(9)); !errors.Is(err, objects.ErrDenied) {
@@ -367,7 +367,7 @@ func TestAbandon(t *testing.T) {
 		<-w.Ended()
 		for i := range 5 {
 			if r.calls[i] != 1 || !errors.Is(r.errs[i], context.Canceled) {
-				t.Errorf("page %d: told %d times, error %v", i, r.calls[i], r.errs[i])
+				t.Errorf("page %d: %d calls, error %v", i, r.calls[i], r.errs[i])
 			}
 		}
 	})

@@ -280,7 +280,7 @@ const (
 // The error is that of ctx or a permanent one.
 func (w *Writer) upload(ctx context.Context, s *segment) error {
 	began := time.Now()
-	said := time.Time{}
+	logged := time.Time{}
 	pause := firstPause
 	for try := 1; ; try++ {
 		err := w.store.Put(ctx, s.object, bytes.NewReader(s.buf.Bytes()), int64(s.buf.Len()))
@@ -288,7 +288,7 @@ func (w *Writer) upload(ctx context.Context, s *segment) error {
 			err = nil // an earlier try arrived: no other writer has the same 128 random bits
 		}
 		if err == nil {
-			if !said.IsZero() {
+			if !logged.IsZero() {
 				w.log.Info("object store is back", "object", s.object, "tries", try)
 				w.waiting(false)
 			}
@@ -303,17 +303,17 @@ func (w *Writer) upload(ctx context.Context, s *segment) error {
 		if !errors.Is(err, objects.ErrUnavailable) || ctx.Err() != nil {
 			err = fmt.Errorf("store segment of %d records: %w", len(s.entries), err)
 			s.abandon(err)
-			if !said.IsZero() {
+			if !logged.IsZero() {
 				w.waiting(false)
 			}
 			return err
 		}
-		if said.IsZero() {
+		if logged.IsZero() {
 			w.waiting(true)
 		}
-		if time.Since(said) >= sayAgain {
+		if time.Since(logged) >= sayAgain {
 			w.log.Warn("object store is away; waiting", "object", s.object, "records", len(s.entries), "tries", try, "error", err)
-			said = time.Now()
+			logged = time.Now()
 		}
 		select {
 		case <-time.After(pause):

@@ -174,7 +174,7 @@ func broken(n *yaml.Node, v reflect.Value) bool {
 // fields calls f for each key of a mapping, once.
 func (r *Report) fields(n *yaml.Node, path string, f func(key, at string, child *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		r.Problem(path, "wants fields (key: value)")
+		r.Problem(path, "must have fields (key: value)")
 		return
 	}
 	seen := make(map[string]bool)

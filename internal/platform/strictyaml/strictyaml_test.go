@@ -15,7 +15,7 @@ type inner struct {
 	Wait   time.Duration `yaml:"wait"`
 }
 
-// Common is exported, as YAML wants of inlined structs.
+// Common is exported, as YAML requires of inlined structs.
 type Common struct {
 	Copies int `yaml:"copies"`
 }
@@ -45,25 +45,25 @@ func TestDecode(t *testing.T) {
 		{"everything", "name: x\non: true\nwords: [a, b]\nshare: 0.5\ncount: 3\ninner: {size: 1, wait: 2s, copies: 3}\nby: {a: {size: 2}, b: {wait: 1h}}\n", nil},
 		{"a list of structs", "list: [{size: 1}, {wait: 2s, copies: 3}]\n", nil},
 		{"a list of structs with problems", "list:\n- size: 1\n- sise: 1\n  wait: ~\n- 7\n", []string{
-			"3 list.2.sise: unknown field; known here: copies, size, wait", "4 list.2.wait: is empty", "5 list.3: wants fields",
+			"3 list.2.sise: unknown field; known here: copies, size, wait", "4 list.2.wait: is empty", "5 list.3: must have fields",
 		}},
 		{"no list of structs", "list: {size: 1}\n", []string{"1 list: is not a list"}},
 		{"an alias", "inner: &i {size: 5}\nby: {a: *i}\n", nil},
 		{"not YAML", "name: [", []string{"0 : not YAML"}},
 		{"tabs", "inner:\n\tsize: 3\n", []string{"0 : not YAML"}},
-		{"a list", "- a\n", []string{"1 : wants fields"}},
-		{"a word", "word", []string{"1 : wants fields"}},
+		{"a list", "- a\n", []string{"1 : must have fields"}},
+		{"a word", "word", []string{"1 : must have fields"}},
 		{"unknown fields", "nam: x\ninner:\n  sise: 1\nby:\n  a:\n    sizes: 1\n", []string{
 			"1 nam: unknown field; known here: by, count, inner, list, name, on, share, words",
 			"3 inner.sise: unknown field; known here: copies, size, wait", "6 by.a.sizes: unknown field",
 		}},
 		{"given twice", "name: x\nname: y\nby: {a: {size: 1}, a: {size: 2}}\n", []string{"2 name: is given twice", "3 by.a: is given twice"}},
 		{"empty", "name:\ninner:\n  size: ~\nwords: null\n", []string{"1 name: is empty", "3 inner.size: is empty", "4 words: is empty"}},
-		{"empty struct", "inner:\n", []string{"1 inner: wants fields"}},
+		{"empty struct", "inner:\n", []string{"1 inner: must have fields"}},
 		{"wrong kinds", "name: [a]\non: maybe\nwords: a\nshare: half\ncount: -1\ninner: {size: 1.5, wait: 3, copies: many}\nby: 3\n", []string{
 			"1 name: is not a text", "2 on: \"maybe\" is not true or false", "3 words: is not a list", "4 share: \"half\" is not a number",
 			"5 count: \"-1\" is not a whole number", "6 inner.size: \"1.5\" is not a whole number", "6 inner.wait: \"3\" is not a duration",
-			"6 inner.copies: \"many\" is not a whole number", "7 by: wants fields",
+			"6 inner.copies: \"many\" is not a whole number", "7 by: must have fields",
 		}},
 		{"whole numbers, written as others", "inner: {size: 1e6, copies: 2.0}\ncount: 1e3\n", nil},
 		{"fractions where none may be", "inner: {size: .inf, copies: 1e300, wait: 2.5}\ncount: -1.0\n", []string{

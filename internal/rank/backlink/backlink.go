@@ -62,24 +62,24 @@ func Wanted(path *schemas.Path, j *schemas.Judgement) bool {
 // Ask queries the source of a version for the parents of a page. A failure is recorded in the result, and is also returned
 // as the error.
 func Ask(ctx context.Context, by Source, version, page string) (*schemas.Backlinks, error) {
-	said := &schemas.Backlinks{Source: version, Queries: 1}
+	result := &schemas.Backlinks{Source: version, Queries: 1}
 	parents, err := by.Parents(ctx, page)
 	if err != nil {
 		if failure := (*httpmodel.Failure)(nil); errors.As(err, &failure) && failure.Reason == httpmodel.Open {
-			said.Queries = 0
+			result.Queries = 0
 		}
-		said.Failure = schemas.DetailOf(err)
-		return said, err
+		result.Failure = schemas.DetailOf(err)
+		return result, err
 	}
 	for _, p := range parents {
 		u, err := weburl.Parse(p)
-		if err != nil || u.String() == page || len(said.Parents) == Most || slices.Contains(said.Parents, u.String()) {
-			said.Dropped++
+		if err != nil || u.String() == page || len(result.Parents) == Most || slices.Contains(result.Parents, u.String()) {
+			result.Dropped++
 			continue
 		}
-		said.Parents = append(said.Parents, u.String())
+		result.Parents = append(result.Parents, u.String())
 	}
-	return said, nil
+	return result, nil
 }
 
 // Join adds the parents in a verdict's judgement to its links, except those that the page links to itself. The judgement

@@ -31,7 +31,7 @@ func Path(pathState []byte) (path *schemas.Path, states map[string][]byte, err e
 	states = make(map[string][]byte, len(path.GetSteps()))
 	for _, step := range path.GetSteps() {
 		if len(step.GetState()) > maxState {
-			return nil, nil, fmt.Errorf("the state of the path: guide %s remembers %d bytes, at most %d are kept", step.GetGuide(), len(step.GetState()), maxState)
+			return nil, nil, fmt.Errorf("the state of the path: that of guide %s has %d bytes, at most %d are kept", step.GetGuide(), len(step.GetState()), maxState)
 		}
 		states[step.GetGuide()] = step.GetState()
 	}

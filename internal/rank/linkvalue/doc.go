@@ -25,7 +25,7 @@
 // A crawl whose labels follow from URLs does without these two. The weights begin at values that were
 // found on other webs (valueStart, behindStart), to which ridge regression draws them. Tries and URLs known before begin with negative
 // weights: where the critic is often wrong, the crawl stays broad. The latter counts little as long as hardly a relevant page was found
-// (littleReward): then only ranks tell which way to go. The score is x/(1+x) of the value x.
+// (littleReward): then links are ordered by ranks alone. The score is x/(1+x) of the value x.
 //
 // The prior p of a source is linear in the ranks of its log odds and in the best yield of its own sources when it was
 // fetched, by ridge regression on the yields of all sources.

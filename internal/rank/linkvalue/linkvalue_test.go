@@ -239,8 +239,8 @@ func countAt(s *source, index int) (n int) {
 	return n
 }
 
-// TestForgets: with redirects and few URLs that may wait, every change is announced, and what nothing needs is dropped.
-func TestForgets(t *testing.T) {
+// TestDropsURLsOfLeastValue: with redirects and few URLs that may wait, every change is announced, and what nothing needs is dropped.
+func TestDropsURLsOfLeastValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, scores := New(true), make(map[string]float64)
 		r.most = 8 << 10

@@ -41,7 +41,7 @@ func needs(rec *schemas.LinkFound) int {
 	return sum
 }
 
-// reserve forgets the URLs of least value if so many bytes more would be too many. A quarter of all is free afterwards, so that
+// reserve drops the URLs of least value if so many bytes more would be too many. A quarter of all is free afterwards, so that
 // values are not computed for every page.
 func (r *Ranker) reserve(bytes int) {
 	if r.held+bytes <= r.most {
@@ -58,7 +58,7 @@ func (r *Ranker) reserve(bytes int) {
 	}
 }
 
-// measure forgets sources without links that wait, and counts what is kept.
+// measure drops sources without links that wait, and counts what is kept.
 func (r *Ranker) measure() {
 	r.sources = slices.DeleteFunc(r.sources, func(s *source) bool { return len(s.waiting) == 0 })
 	r.held = 0

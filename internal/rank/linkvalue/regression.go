@@ -45,7 +45,7 @@ var (
 	behindStart = vector{anchor: 1, order: -1, constant: -1.5}
 )
 
-// littleReward is the mean R of pages below which the order in which URLs were found tells little of their worth.
+// littleReward is the mean R of pages below which the order in which URLs were found has little weight.
 const littleReward = .02
 
 // ofLink returns the features of a URL by one link.

@@ -53,7 +53,7 @@ func Build(targets []uint32, parents Parents, s Settings) (*Graph, error) {
 		return nil, fmt.Errorf("a local graph has depth %d and cap %d; want at least 1 of each", s.Depth, s.Cap)
 	}
 	if len(targets) == 0 {
-		return nil, errors.New("a local graph wants targets; there are none")
+		return nil, errors.New("a local graph needs targets; there are none")
 	}
 	single := make([]*around, len(targets))
 	for i, t := range targets {

@@ -140,7 +140,7 @@ func TestOrders(t *testing.T) {
 	g := trained(t, ContextGraph, small())
 	for page, layer := range map[int]uint32{0: 1, 2: 2, 5: 3, 7: 0} {
 		if said := ask(t, g, parse(t, page, "p"), nil); said.GetLayer() != layer {
-			t.Errorf("page %d is said to be of layer %d, want %d", page, said.GetLayer(), layer)
+			t.Errorf("page %d is of layer %d, want %d", page, said.GetLayer(), layer)
 		}
 	}
 }
@@ -380,7 +380,7 @@ func TestTrainRefuses(t *testing.T) {
 	}{
 		{"no target has a text: 2 are known by their links only", BestFirst, bare, nil},
 		{"hardly any path leads on", MEMM, lonely, nil},
-		{"wants targets", ContextGraph, none, nil},
+		{"needs targets", ContextGraph, none, nil},
 		{"kind \"spider\"", "spider", samples(t), nil},
 		{"depth 0", ContextGraph, samples(t), func(s *Settings) { s.Graph.Depth = 0 }},
 		{"17 layers", MEMM, samples(t), func(s *Settings) { s.Graph.Depth = 16 }},

@@ -97,7 +97,7 @@ func TestPagesAreOrdered(t *testing.T) {
 		t.Errorf("a policy that orders links places one in tier %d", got.Tier)
 	}
 	if !byGuide(t, pages).ExpandsPages() || byGuide(t, nil).ExpandsPages() {
-		t.Error("which policies order pages is not said")
+		t.Error("no policy is listed as ordering pages")
 	}
 }
 

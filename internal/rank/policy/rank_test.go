@@ -119,7 +119,7 @@ func TestGates(t *testing.T) {
 		{"below is deferred", &schemas.Gate{Condition: relevance, Action: deferred, Threshold: .5}, 0, []*Source{low}, Place{In: true, Tier: 1, Score: .25}},
 		{"the gate reads the ranker's posterior", &schemas.Gate{Condition: relevance, Action: drop, Threshold: .5}, tempered, []*Source{low, high}, Place{In: true, Score: .75}},
 		{"any source opens", &schemas.Gate{Condition: best, Action: drop}, 0, []*Source{low, high, low}, Place{In: true, Score: .5}},
-		{"a higher tier forgets the lower", &schemas.Gate{Condition: best, Action: deferred}, tempered, []*Source{low, high}, Place{In: true, Score: .25}},
+		{"a higher tier replaces the lower", &schemas.Gate{Condition: best, Action: deferred}, tempered, []*Source{low, high}, Place{In: true, Score: .25}},
 		{"a lower one changes nothing", &schemas.Gate{Condition: best, Action: deferred}, tempered, []*Source{high, low}, Place{In: true, Score: .25}},
 		{"seeds pass", &schemas.Gate{Condition: best, Action: drop}, 0, []*Source{{Seed: true}}, Place{In: true, Score: 1}},
 		{"seeds lift", &schemas.Gate{Condition: best, Action: deferred}, 0, []*Source{low, {Seed: true}, high}, Place{In: true, Score: 1}},

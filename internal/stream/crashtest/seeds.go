@@ -10,7 +10,7 @@ import (
 
 var (
 	seedFlag  = flag.Int64("crash.seed", -1, "run this seed of each simulation only")
-	seedsFlag = flag.Uint64("crash.seeds", 0, "run this many seeds of each simulation; 0 = as many as the test wants")
+	seedsFlag = flag.Uint64("crash.seeds", 0, "run this many seeds of each simulation; 0 = as many as the test has by default")
 	firstFlag = flag.Uint64("crash.first", 0, "the first of these seeds")
 )
 

@@ -50,7 +50,7 @@ func TestProduceReturnsPositionsAndReadGivesThemBack(t *testing.T) {
 	for i, pos := range positions {
 		r := at[place{pos.Partition, pos.Offset}]
 		if !bytes.Equal(r.Key, outs[i].Key) || !bytes.Equal(r.Value, outs[i].Value) || r.Headers[schemas.HeaderVersion] != "1" {
-			t.Fatalf("message %d %q was said to be at %v; there is %q %q %v", i, outs[i].Key, pos, r.Key, r.Value, r.Headers)
+			t.Fatalf("message %d %q was acknowledged at %v; there is %q %q %v", i, outs[i].Key, pos, r.Key, r.Value, r.Headers)
 		}
 		if pos.Partition != stream.PartitionOf(outs[i].Key, 3) {
 			t.Errorf("message %d is in partition %d", i, pos.Partition)

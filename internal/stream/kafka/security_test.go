@@ -64,7 +64,7 @@ func TestPasswordsAndCertificates(t *testing.T) {
 	s.wrong(t)
 }
 
-// secured is a broker that wants TLS and a password: the user app's is "right".
+// secured is a broker that requires TLS and a password: the user app's is "right".
 type secured struct {
 	broker   *streamtest.Broker
 	addr, ca string
@@ -90,7 +90,7 @@ func (s *secured) config(mechanism, password, ca string) pipeline.Kafka {
 	return cfg
 }
 
-// right wants every mechanism to carry a stage.
+// right checks that a stage runs by every mechanism.
 func (s *secured) right(t *testing.T) {
 	n := int64(0)
 	for _, mechanism := range []string{"scram-sha-512", "scram-sha-256", "plain"} {
@@ -108,7 +108,7 @@ func (s *secured) right(t *testing.T) {
 	}
 }
 
-// wrong wants what is wrong to stop a stage at once, and to name itself.
+// wrong checks that what is wrong stops a stage at once, and is named.
 func (s *secured) wrong(t *testing.T) {
 	_, stranger := certificate(t)
 	for name, cfg := range map[string]pipeline.Kafka{

@@ -45,7 +45,7 @@ func init() {
 
 // TestParkingSurvivesKill kills the only member again and again: between the acknowledgement of outputs and the commit,
 // of records that were just read and of parked ones, after a commit, and at any call of Handle. What is missing changes from one member
-// to the next. Every record has its verdict in the end, those of a crawl in order, and a record that the commits said was
+// to the next. Every record has its verdict in the end, those of a crawl in order, and a record that by the commits was
 // complete when a member was killed has no further one.
 func TestParkingSurvivesKill(t *testing.T) {
 	t.Parallel()

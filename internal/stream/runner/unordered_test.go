@@ -216,7 +216,7 @@ func TestUnorderedErrors(t *testing.T) {
 		t.Errorf("dead letters of offsets %v", at)
 	}
 	if !strings.Contains(l.String(), "poison") {
-		t.Error("the log does not tell of poison")
+		t.Error("the log does not name poison")
 	}
 
 	start := len(outs)

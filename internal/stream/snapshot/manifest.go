@@ -221,7 +221,7 @@ func fetch(ctx context.Context, b Bucket, o objects.Object) ([]byte, error) {
 	return b.Get(ctx, o.Key)
 }
 
-// complete returns why a manifest cannot be restored; nil: it can, as far as the list of the bucket tells.
+// complete returns why a manifest cannot be restored; nil: it can, by the list of the bucket.
 func (s *survey) complete(f *found) *unusable {
 	if f.unfit != nil {
 		return f.unfit

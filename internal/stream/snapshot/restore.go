@@ -27,7 +27,7 @@ type RestoreOptions struct {
 	Check func(ctx context.Context, m *Manifest) error
 	// Open opens the restored directory, to see that it is whole, and closes it.
 	Open func(m *Manifest) error
-	// Skipped is told which snapshots are not used, and the reason.
+	// Skipped is called for each snapshot that is not used, with the reason.
 	Skipped func(key, reason string, err error)
 	// Wait waits for a bucket that is unavailable; its error ends Restore.
 	Wait func(ctx context.Context, cause error) error

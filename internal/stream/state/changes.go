@@ -70,9 +70,9 @@ func (c *changes) clear(s span) {
 	c.cleared = append(c.cleared, s)
 }
 
-// get returns the change of a key; said is false if there is none.
-func (c *changes) get(key []byte) (x change, said bool) {
-	if x, said = c.keys.Get(change{key: key}); said {
+// get returns the change of a key; found is false if there is none.
+func (c *changes) get(key []byte) (x change, found bool) {
+	if x, found = c.keys.Get(change{key: key}); found {
 		return x, true
 	}
 	return change{key: key, deleted: true}, c.clears(key)

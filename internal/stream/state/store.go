@@ -30,7 +30,7 @@ import (
 // for concurrent use. After an error it must be closed.
 //
 // Pebble keeps deleted keys as tombstones until a compaction. A Scan that begins below a long run
-// of them steps over each: a caller that removes entries from the head of a queue has to remember
+// of them steps over each: a caller that removes entries from the head of a queue has to keep
 // the last key removed and scan from there.
 type Store struct {
 	db *pebble.DB
@@ -227,7 +227,7 @@ func tune(opts *pebble.Options, hits bool) {
 			RewriteMinimumAge: 5 * time.Minute, TargetGarbageRatio: 0.5,
 		}
 	}
-	// Readers of a queue remember where its head is, so tombstones do not slow reads down and need no
+	// Readers of a queue keep the position of its head, so tombstones do not slow reads down and need no
 	// compactions of their own, which would be as many as all others.
 	opts.Experimental.TombstoneDenseCompactionThreshold = -1
 	opts.CompactionConcurrencyRange = func() (lower, upper int) { return 1, max(1, runtime.GOMAXPROCS(0)/2) }
@@ -287,20 +287,20 @@ func (s *Store) Read(key, buf []byte) (value []byte, ok bool, err error) {
 	if s.closed {
 		return nil, false, fmt.Errorf("state: get %x: %w", key, pebble.ErrClosed)
 	}
-	if x, said := s.changed(key); said {
+	if x, found := s.changed(key); found {
 		return append(buf, x.value...), !x.deleted, nil
 	}
 	return read(s.db, key, buf)
 }
 
 // changed returns the change of a key that Pebble may not have yet.
-func (s *Store) changed(key []byte) (x change, said bool) {
+func (s *Store) changed(key []byte) (x change, found bool) {
 	s.changing.RLock()
 	defer s.changing.RUnlock()
-	if x, said = s.tx.get(key); !said && s.writing != nil {
-		x, said = s.writing.get(key)
+	if x, found = s.tx.get(key); !found && s.writing != nil {
+		x, found = s.writing.get(key)
 	}
-	return x, said
+	return x, found
 }
 
 // ReadCommitted calls f for those of ascending keys that existed at the last commit, with the index of the key and its
@@ -331,7 +331,7 @@ func (s *Store) readAt(it *pebble.Iterator, key []byte, f func(value []byte) err
 		return err
 	}
 	if s.writing != nil {
-		if x, said := s.writing.get(key); said {
+		if x, found := s.writing.get(key); found {
 			if x.deleted {
 				return nil
 			}

@@ -62,7 +62,7 @@ type Result struct {
 	// Statuses are records of compacted topics. They are sent after the outputs, once the owner has checked that
 	// no newer one exists, as the last record of a key is the one that is kept.
 	Statuses []stream.Out
-	// Wake is when the Processor wants a step without records; zero = when records come.
+	// Wake is when the Processor needs a step without records; zero = when records come.
 	Wake time.Time
 	// Look: the log is checked for a newer owner's claim before the commit, even without outputs.
 	// What a later step reports of this one's state is then true for every later owner.

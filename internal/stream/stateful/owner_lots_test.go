@@ -85,7 +85,7 @@ func (l *Lots) State() (map[string]string, int, error) {
 	return drawn, n, err
 }
 
-// FencedLots are the decisions of an owner as a reader of the log sees them, given partition by
+// FencedLots are the decisions of an owner as a reader of the log gets them, given partition by
 // partition: those that are void are left out. It fails where one name was given two values.
 func FencedLots(log [][]stream.Record, owner int, ignoreFence bool) (map[string]string, error) {
 	drawn := map[string]string{}

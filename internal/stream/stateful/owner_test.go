@@ -23,7 +23,7 @@ func fenced(w *crashtest.World, owner int, ignoreFence bool) (map[string]string,
 	return FencedLots(log, owner, ignoreFence)
 }
 
-// mutant breaks one rule of the owner from outside, in the broker that it sees.
+// mutant breaks one rule of the owner from outside, in its broker.
 type mutant struct {
 	*crashtest.Process
 	rule    string
@@ -184,8 +184,8 @@ func TestOwnersDecideOnceWhateverCrashes(t *testing.T) {
 	crashtest.Seeds(t, seeds, func(seed uint64) error { return simulateLots(seed, "") })
 }
 
-// TestSimulationSeesBrokenOwners shows that the test above would notice.
-func TestSimulationSeesBrokenOwners(t *testing.T) {
+// TestSimulationFindsBrokenOwners shows that the test above would notice.
+func TestSimulationFindsBrokenOwners(t *testing.T) {
 	for _, rule := range []string{"commit before ack", "log ignored", "no markers", "no look", "no fence"} {
 		seed, err := crashtest.First(100, func(seed uint64) error { return simulateLots(seed, rule) })
 		if err == nil {

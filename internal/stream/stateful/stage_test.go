@@ -231,7 +231,7 @@ func TestStatefulSurvivesKill(t *testing.T) {
 			dir := t.TempDir()
 			env := []string{"LOTS_ADDR=" + w.Broker.Addr, "LOTS_GROUP=" + w.Broker.Config().Group, "LOTS_IN=" + in, "LOTS_LOG=" + log, "LOTS_DIR=" + dir, "LOTS_WANT=" + strconv.Itoa(n)}
 			if out, killed := streamtest.Child(t, "lots", append(env, stream.FailpointVariable+"="+point)...); !killed {
-				t.Fatalf("the failpoint did not kill the child, which said %q", out)
+				t.Fatalf("the failpoint did not kill the child, which printed %q", out)
 			}
 			if out, killed := streamtest.Child(t, "lots", env...); killed || !strings.Contains(out, "done") {
 				t.Fatalf("killed %v, output %q", killed, out)

@@ -83,7 +83,7 @@ func TestNewReader(t *testing.T) {
 		{"gzip with half its end", "gzip", encode(t, "gzip", text)[:len(encode(t, "gzip", text))-3], text},
 		{"plain body labelled gzip", "gzip", []byte("<html>plain"), "<html>plain"},
 		{"plain body labelled x-gzip", "x-gzip", []byte("x"), "x"},
-		{"gzip said twice", "gzip, gzip", encode(t, "gzip", text), text},
+		{"gzip declared twice", "gzip, gzip", encode(t, "gzip", text), text},
 		{"gzip with all of its header", "gzip", wholeHeader, "hello\n"},
 		{"bytes behind zlib", "deflate", append(encode(t, "zlib", text), "garbage"...), text},
 		{"bytes behind bare deflate", "deflate", append(encode(t, "flate", text), "garbage"...), text},

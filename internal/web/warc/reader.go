@@ -145,12 +145,12 @@ func (r *Reader) leave() error {
 		return nil
 	}
 	r.block = nil
-	told := b.failed != nil
+	reported := b.failed != nil
 	_, err := io.Copy(io.Discard, b)
 	if b.failed == nil {
 		return err
 	}
-	if err := r.skip(b.failed.Offset); err != nil || told {
+	if err := r.skip(b.failed.Offset); err != nil || reported {
 		return err
 	}
 	return b.failed

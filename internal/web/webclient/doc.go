@@ -23,7 +23,7 @@
 // An http:// proxy gets http URLs in absolute form and tunnels for https URLs (CONNECT), as usual. A proxy that
 // refuses the tunnel with webarchive.AbsoluteFormHeader gets https URLs in absolute form from then on: so
 // frozen https pages, which have no certificate, are crawled without a setting. Only a proxy that sends this
-// header sees the path of an https URL.
+// header gets the path of an https URL.
 //
 // # Errors
 //

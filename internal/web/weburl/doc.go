@@ -21,7 +21,7 @@
 //   - A "?" with nothing after it is dropped.
 //   - Bytes that are not UTF-8 (Location headers of old servers) are kept as escapes.
 //
-// Left alone, because servers may tell the difference: case and doubled slashes of the path, a slash at its
+// Left alone, because servers may distinguish them: case and doubled slashes of the path, a slash at its
 // end, index.html, "www.", order and names of parameters, session ids, http against https.
 //
 // Refused: other schemes, no host, a host with an empty label or with characters that no name has (all but a–z,

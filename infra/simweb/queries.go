@@ -23,9 +23,9 @@ const (
 // questions are the paths of queries.
 var questions = []string{"/.truth", "/.truths", "/.topics", "/.urls", "/.examples"}
 
-// tell handles queries about the webs: /.truth?url=, /.topics, /.urls?n=&from=, /.truths?n=&from= (or URLs in
+// answer handles queries about the webs: /.truth?url=, /.topics, /.urls?n=&from=, /.truths?n=&from= (or URLs in
 // the body, one a line), /.examples?topic=&n=; &seed= if there are several webs.
-func (s *Server) tell(rw http.ResponseWriter, r *http.Request) {
+func (s *Server) answer(rw http.ResponseWriter, r *http.Request) {
 	if !slices.Contains(questions, r.URL.Path) {
 		http.NotFound(rw, r)
 		return
