@@ -179,8 +179,8 @@ func (w *Web) writeTrap(b []byte, s *spot) []byte {
 	p := w.page(s.host.lo)
 	x := &writer{w: w, b: b, page: &p, s: stream{state: w.hash(seed, ofText)}, site: stream{state: w.hash(p.host.lo, ofNavigation)}}
 	x.template = int(x.site.next() % 3)
-	x.voice = voice{language: w.language, topic: -1, aside: -1, rest: w.language.background}
-	x.neighbour = x.voice
+	x.source = wordSource{language: w.language, topic: -1, aside: -1, rest: w.language.background}
+	x.neighbour = x.source
 	x.head()
 	x.navigation()
 	x.str("<ul>")

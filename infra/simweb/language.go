@@ -90,8 +90,8 @@ func (l *language) topicName(branch, leaf int) string {
 	return title(l.names[branch]) + "/" + title(l.names[len(l.branch)+branch*l.leaves+leaf])
 }
 
-// voice draws the words of one page: topical ones with the given probabilities (of 65,536), otherwise background.
-type voice struct {
+// wordSource draws the words of one page: topical ones with the given probabilities (of 65,536), otherwise background.
+type wordSource struct {
 	language       *language
 	topic, aside   int // −1 = none
 	leaf, branch   uint64
@@ -101,7 +101,7 @@ type voice struct {
 }
 
 // word draws the next one.
-func (v *voice) word(s *stream) string {
+func (v *wordSource) word(s *stream) string {
 	x := s.next()
 	u, bits := x>>48, x
 	l := v.language

@@ -2,13 +2,13 @@ package simweb
 
 // writer writes one page.
 type writer struct {
-	w     *Web
-	s     stream
-	b     []byte
-	page  *page
-	voice voice
-	// neighbour is the voice of words next to links, which are more topical than those of texts.
-	neighbour voice
+	w      *Web
+	s      stream
+	b      []byte
+	page   *page
+	source wordSource
+	// neighbour is the source of words next to links, which are more topical than those of texts.
+	neighbour wordSource
 	// template of the host, and the vocabulary of its navigation.
 	template int
 	site     stream
@@ -23,10 +23,10 @@ var directoryNames = []string{"home", "contents", "index", "overview", "archive"
 func (w *Web) write(b []byte, p *page) []byte {
 	x := &writer{w: w, b: b, page: p, s: stream{state: w.hash(p.id, ofText)}, site: stream{state: w.hash(p.host.lo, ofNavigation)}}
 	x.template = int(x.site.next() % 3)
-	x.voice = w.voice(&x.s, p)
-	x.neighbour = x.voice
+	x.source = w.wordsOf(&x.s, p)
+	x.neighbour = x.source
 	x.neighbour.rest = w.language.titles
-	x.neighbour.leaf = min(3*x.voice.leaf+14_000, 32_000)
+	x.neighbour.leaf = min(3*x.source.leaf+14_000, 32_000)
 	x.head()
 	x.navigation()
 	x.str("<h1>")
@@ -41,10 +41,10 @@ func (w *Web) write(b []byte, p *page) []byte {
 	return x.b
 }
 
-// voice of a page: the share of topical words varies from page to page, and most pages have some of another
+// wordsOf returns the source of words of a page: the share of topical words varies from page to page, and most pages have some of another
 // topic; hubs and pages about nothing have some of one.
-func (w *Web) voice(s *stream, p *page) voice {
-	v := voice{language: w.language, rest: w.language.background, topic: p.topic, aside: int(s.next() % uint64(len(w.topics)))}
+func (w *Web) wordsOf(s *stream, p *page) wordSource {
+	v := wordSource{language: w.language, rest: w.language.background, topic: p.topic, aside: int(s.next() % uint64(len(w.topics)))}
 	u := s.unit()
 	if p.topic < 0 {
 		v.asideLeaf = uint64(2500 * u * u)
@@ -60,10 +60,10 @@ func (w *Web) voice(s *stream, p *page) voice {
 
 func (x *writer) str(s string) { x.b = append(x.b, s...) }
 
-// words writes n words of the page's voice.
-func (x *writer) words(n int) { x.say(&x.voice, n) }
+// words writes n words of the page.
+func (x *writer) words(n int) { x.draw(&x.source, n) }
 
-func (x *writer) say(v *voice, n int) {
+func (x *writer) draw(v *wordSource, n int) {
 	for i := range n {
 		if i > 0 {
 			x.b = append(x.b, ' ')
@@ -296,7 +296,7 @@ func (x *writer) item(l *link, sh *shape) {
 					x.b = append(x.b, ' ')
 				}
 			}
-			x.say(&x.neighbour, n)
+			x.draw(&x.neighbour, n)
 		}
 		x.str(sh.after[i])
 	}
@@ -309,11 +309,11 @@ func (x *writer) anchor(l *link, sh *shape) {
 		if x.s.next()&1 == 0 {
 			x.str(anchors[x.s.intn(len(anchors))])
 		} else {
-			x.say(&x.neighbour, 1+x.s.intn(3))
+			x.draw(&x.neighbour, 1+x.s.intn(3))
 		}
 	} else if x.s.next()&1 == 0 {
 		x.b = append(x.b, ' ')
-		x.say(&x.neighbour, 1+x.s.intn(2))
+		x.draw(&x.neighbour, 1+x.s.intn(2))
 	}
 	x.str(sh.after[2])
 }

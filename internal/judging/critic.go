@@ -103,8 +103,8 @@ func (j *Judge) call(ctx context.Context, by *Critic, page *schemas.Page, with F
 
 // hasty returns the classifier without retries of a failing service.
 func hasty(by critic.Classifier) critic.Classifier {
-	if c, ok := by.(interface{ Hasty() critic.Classifier }); ok {
-		return c.Hasty()
+	if c, ok := by.(interface{ FailFast() critic.Classifier }); ok {
+		return c.FailFast()
 	}
 	return by
 }

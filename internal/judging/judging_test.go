@@ -40,7 +40,7 @@ func (m *model) Asks() bool              { return m.service }
 func (m *model) Fallback() string        { return m.fallback }
 func (*model) ReadsURLs() bool           { return false }
 
-func (m *model) Hasty() critic.Classifier {
+func (m *model) FailFast() critic.Classifier {
 	hasty := *m
 	hasty.hasty = true
 	return &hasty

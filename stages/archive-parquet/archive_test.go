@@ -89,7 +89,7 @@ func leaps(partition int, from, n int64) []stream.Record {
 // read replays a partition from the bucket.
 func (b *bucket) read(t *testing.T, partition int) []int64 {
 	t.Helper()
-	s := archive.NewShelf(schemas.TopicLeapSettled, partition, slices.Sorted(maps.Keys(b.Bucket)))
+	s := archive.NewPartitionFiles(schemas.TopicLeapSettled, partition, slices.Sorted(maps.Keys(b.Bucket)))
 	first, end := s.Span()
 	var got []int64
 	_, err := s.Replay(t.Context(), first, end, b.Get, func(error) bool { return false }, func(r archive.Record) error {

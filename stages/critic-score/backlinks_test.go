@@ -177,7 +177,7 @@ func (touchy) Asks() bool      { return true }
 func TestAGuideThatPanics(t *testing.T) {
 	w := newWorld(t)
 	const version = "touchy/123456789abc"
-	place := w.models.guides.shelf(version)
+	place := w.models.guides.slotOf(version)
 	place.model, place.there = touchy{}, true
 	w.revise(t, &schemas.CrawlControl{
 		Crawl: "c", Critic: w.publish(t, "games", trained(t, "chess", "go")), Focus: []string{"chess"},

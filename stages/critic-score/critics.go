@@ -16,7 +16,7 @@ import (
 // critics are the critics of all crawls.
 type critics struct{ *models[*weighed] }
 
-// weighed is a critic with the weights of its classes in crawls; the lock of its shelf guards it.
+// weighed is a critic with the weights of its classes in crawls; the lock of its slot guards it.
 type weighed struct {
 	critic.Classifier
 	weights map[string]weights // by crawl
@@ -40,7 +40,7 @@ func newCritics(get func(ctx context.Context, key string) ([]byte, error), dir s
 
 // Critic returns the critic of a version for a crawl. For one that no page needs, a failed fetch is not repeated at once.
 func (c *critics) Critic(ctx context.Context, control *schemas.CrawlControl, version string, needed bool) (*judging.Critic, error) {
-	place := c.shelf(version)
+	place := c.slotOf(version)
 	place.mu.Lock()
 	defer place.mu.Unlock()
 	by, err := c.open(ctx, place, needed)

@@ -40,12 +40,12 @@ type models[M any] struct {
 
 	mu        sync.Mutex
 	published map[string]*schemas.ModelPublished // by version
-	loaded    []*shelf[M]                        // used last comes last
+	loaded    []*slot[M]                         // used last comes last
 }
 
-// shelf is the place of one model. It is fetched in the background, so that a store that does not respond
+// slot is the place of one model. It is fetched in the background, so that a store that does not respond
 // delays no other crawl.
-type shelf[M any] struct {
+type slot[M any] struct {
 	version string
 	mu      sync.Mutex
 	model   M
@@ -81,16 +81,16 @@ func (c *models[M]) take(key, value []byte) error {
 
 // await returns the model of a version that pages need. Errors are Unavailable.
 func (c *models[M]) await(ctx context.Context, version string) (M, error) {
-	place := c.shelf(version)
+	place := c.slotOf(version)
 	place.mu.Lock()
 	defer place.mu.Unlock()
 	return c.open(ctx, place, true)
 }
 
-// open returns the model of a shelf, which the caller has locked. Errors are Unavailable. A caller
+// open returns the model of a slot, which the caller has locked. Errors are Unavailable. A caller
 // that starts a try waits for it for a short time, and all callers wait for the first one; a failed
 // try is repeated after a pause.
-func (c *models[M]) open(ctx context.Context, place *shelf[M], awaited bool) (none M, err error) {
+func (c *models[M]) open(ctx context.Context, place *slot[M], awaited bool) (none M, err error) {
 	pause := longRetry
 	if awaited {
 		pause = c.retry
@@ -126,8 +126,8 @@ func (c *models[M]) open(ctx context.Context, place *shelf[M], awaited bool) (no
 	return none, stream.Missing(c.kind+" "+place.version, errors.New("the object store has not answered yet"))
 }
 
-// fill tries to fetch the model of a shelf.
-func (c *models[M]) fill(place *shelf[M]) {
+// fill tries to fetch the model of a slot.
+func (c *models[M]) fill(place *slot[M]) {
 	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
 	defer cancel()
 	var model M
@@ -146,11 +146,11 @@ func (c *models[M]) fill(place *shelf[M]) {
 	place.model, place.there, place.failed = model, true, nil
 }
 
-func (c *models[M]) shelf(version string) *shelf[M] {
+func (c *models[M]) slotOf(version string) *slot[M] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.loaded, func(s *shelf[M]) bool { return s.version == version })
-	s := &shelf[M]{version: version}
+	i := slices.IndexFunc(c.loaded, func(s *slot[M]) bool { return s.version == version })
+	s := &slot[M]{version: version}
 	if i >= 0 {
 		s = c.loaded[i]
 		c.loaded = slices.Delete(c.loaded, i, i+1)

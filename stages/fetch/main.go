@@ -33,7 +33,7 @@ func open(ctx context.Context, env *stagemain.Env) (*stagemain.Logic, error) {
 	set, outages := env.Config.Stages.Fetch, newOutages()
 	client, err := webclient.New(webclient.Settings{
 		HeaderTimeout: set.HeaderTimeout, BodyTimeout: set.BodyTimeout,
-		Proxy: set.Proxy, Resolver: set.Resolver, AllowPrivate: set.AllowPrivate, Own: own, Connections: set.Concurrency, Dials: outages,
+		Proxy: set.Proxy, Resolver: set.Resolver, AllowPrivate: set.AllowPrivate, Own: own, Connections: set.Concurrency, DialObserver: outages,
 	})
 	if err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func (o *outages) report(log *slog.Logger, gauge prometheus.Gauge) {
 	}
 }
 
-// Allow implements webclient.Dials.
+// Allow implements webclient.DialObserver.
 func (o *outages) Allow(at netip.AddrPort) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -121,7 +121,7 @@ func (o *outages) Allow(at netip.AddrPort) error {
 	return nil
 }
 
-// Dialed implements webclient.Dials.
+// Dialed implements webclient.DialObserver.
 func (o *outages) Dialed(host string, at netip.AddrPort, err error) {
 	if errors.Is(err, errHeld) {
 		return

@@ -119,10 +119,7 @@ func BenchmarkSize(b *testing.B) {
 			topics, err := db.TopicPages(ctx, "c", 1000)
 			return len(topics), err
 		},
-		"tenths": func(ctx context.Context) (int, error) { all, err := r.Tenths(ctx); return len(all), err },
-		"shadows": func(ctx context.Context) (n int, err error) {
-			return 1, r.ShadowRanks(ctx, 1000, func(analytics.ShadowRank) {})
-		},
+		"tenths":    func(ctx context.Context) (int, error) { all, err := r.Tenths(ctx); return len(all), err },
 		"treated":   func(ctx context.Context) (int, error) { hosts, err := r.Treated(ctx, 50); return len(hosts), err },
 		"curve":     func(ctx context.Context) (int, error) { points, err := r.Curve(ctx, 400); return len(points), err },
 		"quartiles": func(ctx context.Context) (int, error) { all, err := r.Quartiles(ctx); return len(all), err },

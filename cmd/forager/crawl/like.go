@@ -53,7 +53,7 @@ type Liking struct {
 	crawl *crawlfile.Crawl
 	likes []string
 
-	politely crawls.Politely
+	politely crawls.FetchPoliteness
 }
 
 // LikeResult is the result of crawl start --like.
@@ -125,7 +125,7 @@ func (l *Liking) complete(f *crawlfile.File) {
 	if l.Delay != nil {
 		f.Politeness.Delay = *l.Delay
 	}
-	l.politely = crawls.Politely{Contact: f.Politeness.Contact, Delay: f.Politeness.Delay}
+	l.politely = crawls.FetchPoliteness{Contact: f.Politeness.Contact, Delay: f.Politeness.Delay}
 }
 
 // run fetches, trains and starts the crawl.

@@ -58,7 +58,7 @@ func (c *criticEvaluate) Run(s *cli.Session) error {
 		tries = tries[:1]
 		tries[0].Exact = true
 	}
-	set, err := c.examplesFor(s, c.Examples, syllabus{words: c.Words, tries: tries})
+	set, err := c.examplesFor(s, c.Examples, trainingChoice{words: c.Words, tries: tries})
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func learningCurve(s *cli.Session, c *criticEvaluate, settings critic.Settings) 
 	for _, eighths := range curveParts {
 		few := settings
 		few.Minimum = settings.Minimum * int(eighths) / 8 // so that the same topics remain
-		smaller := syllabus{words: c.Words, tries: []critic.Settings{few}}
+		smaller := trainingChoice{words: c.Words, tries: []critic.Settings{few}}
 		smaller.topics = func(x *examples.Example) []string {
 			if xxhash.Sum64String("part "+x.URL)%8 >= eighths {
 				return nil
@@ -168,8 +168,8 @@ func learningCurve(s *cli.Session, c *criticEvaluate, settings critic.Settings) 
 			return nil, err
 		}
 		if _, report, err := critic.Train(s, part.Examples, few); err == nil {
-			brief := func(m critic.Measures) evaluate.Brief {
-				return evaluate.Brief{Accuracy: m.Accuracy, LogLoss: m.LogLoss, ECE: m.ECE}
+			brief := func(m critic.Measures) evaluate.Summary {
+				return evaluate.Summary{Accuracy: m.Accuracy, LogLoss: m.LogLoss, ECE: m.ECE}
 			}
 			points = append(points, evaluate.CurvePoint{Pages: part.Len(), Raw: brief(report.Raw), Tempered: brief(report.Tempered), Calibrated: brief(report.Calibrated)})
 		}
@@ -179,8 +179,8 @@ func learningCurve(s *cli.Session, c *criticEvaluate, settings critic.Settings) 
 
 // wholePoint is the last point of the learning curve: all examples.
 func wholePoint(r *evaluate.Report) evaluate.CurvePoint {
-	brief := func(s evaluate.Scores) evaluate.Brief {
-		return evaluate.Brief{Accuracy: s.Accuracy, LogLoss: s.LogLoss, ECE: s.ECE}
+	brief := func(s evaluate.Scores) evaluate.Summary {
+		return evaluate.Summary{Accuracy: s.Accuracy, LogLoss: s.LogLoss, ECE: s.ECE}
 	}
 	return evaluate.CurvePoint{Pages: r.Pages, Raw: brief(r.Raw), Tempered: brief(r.Tempered), Calibrated: brief(r.Calibrated)}
 }

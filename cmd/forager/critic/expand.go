@@ -26,7 +26,7 @@ type criticExpand struct {
 	Fetch int    `help:"Fetch so many pages of the neighbourhood first that no crawl has fetched."`
 
 	replies
-	crawls.Politely `embed:""`
+	crawls.FetchPoliteness `embed:""`
 }
 
 func (c *criticExpand) Help() string {
@@ -191,7 +191,7 @@ func (c *criticExpand) fetch(s *cli.Session, t *OpenedCritic) error {
 		urls[i] = p.URL
 	}
 	fmt.Fprintf(s.Stderr, "fetching %d pages around the examples\n", len(urls))
-	fetched, err := crawls.FetchList(s, t.Parts, urls, c.Politely)
+	fetched, err := crawls.FetchList(s, t.Parts, urls, c.FetchPoliteness)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type sourceFlags struct {
 	Without []string `help:"Leave out examples at this topic and below; may be given more than once." placeholder:"TOPIC" sep:"none"`
 	Strict  bool     `help:"Fail if any example is refused, and write nothing."`
 	Lossy   bool     `help:"Accept a dump that is truncated."`
-	crawls.Politely
+	crawls.FetchPoliteness
 	otherwise string // the topic of examples without one
 }
 
@@ -135,7 +135,7 @@ func (f *sourceFlags) fetch(s *cli.Session, path string, in *examples.Intake) er
 	if err != nil {
 		return err
 	}
-	fetched, err := crawls.FetchList(s, parts, urls, f.Politely)
+	fetched, err := crawls.FetchList(s, parts, urls, f.FetchPoliteness)
 	if err != nil {
 		return err
 	}
@@ -152,8 +152,8 @@ func (f *sourceFlags) fetch(s *cli.Session, path string, in *examples.Intake) er
 	return err
 }
 
-// syllabus describes which examples of the sources a critic is trained on, and how.
-type syllabus struct {
+// trainingChoice describes which examples of the sources a critic is trained on, and how.
+type trainingChoice struct {
 	words text.Settings
 	// tries are the settings to train with.
 	tries []critic.Settings
@@ -173,7 +173,7 @@ type exampleSet struct {
 
 // examplesFor reads the training data of a critic from sources into memory: all labels, but words only of the
 // pages that remain after pruning the tree and sampling the classes.
-func (f *sourceFlags) examplesFor(s *cli.Session, sources []string, l syllabus) (*exampleSet, error) {
+func (f *sourceFlags) examplesFor(s *cli.Session, sources []string, l trainingChoice) (*exampleSet, error) {
 	in, err := f.gather(s, sources)
 	if err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ func PrintMeasured(w io.Writer, m critic.Measured) {
 
 // examples reads the sources and, if requested, the marks.
 func (c *criticTrain) examples(s *cli.Session, tries []critic.Settings) (*exampleSet, error) {
-	l := syllabus{words: c.Words, tries: tries}
+	l := trainingChoice{words: c.Words, tries: tries}
 	if !c.Marks {
 		return c.examplesFor(s, c.Examples, l)
 	}

@@ -62,7 +62,7 @@ func (c *VerifyCommand) Run(s *cli.Session) error {
 			return err
 		}
 	}
-	a := &Audition{Cfg: cfg, Books: b, Crawl: c.Crawl, Statuses: statuses, running: running, wait: c.Wait}
+	a := &Audit{Cfg: cfg, Books: b, Crawl: c.Crawl, Statuses: statuses, running: running, wait: c.Wait}
 	if c.Sample > 0 {
 		a.sample = &audit.Sample{Share: c.Sample, From: rand.Uint32()}
 	}
@@ -106,11 +106,11 @@ func AuditCrawl(ctx context.Context, cfg *pipeline.Config, b *cli.Topics, crawl 
 	if running {
 		return nil, fmt.Errorf("crawl %q has not finished", crawl)
 	}
-	return (&Audition{Cfg: cfg, Books: b, Crawl: crawl, Statuses: statuses}).run(ctx)
+	return (&Audit{Cfg: cfg, Books: b, Crawl: crawl, Statuses: statuses}).run(ctx)
 }
 
-// Audition is one audit of a crawl.
-type Audition struct {
+// Audit is one audit of a crawl.
+type Audit struct {
 	Cfg      *pipeline.Config
 	Books    *cli.Topics
 	Crawl    string
@@ -121,7 +121,7 @@ type Audition struct {
 }
 
 // run audits the crawl. What it reads is kept in a folder below the data folder, which is removed at the end.
-func (a *Audition) run(ctx context.Context) (*audit.Result, error) {
+func (a *Audit) run(ctx context.Context) (*audit.Result, error) {
 	live, closeLive, err := a.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ type scratch struct{ *state.Store }
 func (s scratch) Commit() error { return s.Store.Commit(state.Marks{}) }
 
 // Open opens everything that is read.
-func (a *Audition) Open(ctx context.Context) (live *audit.Live, closeLive func(), err error) {
+func (a *Audit) Open(ctx context.Context) (live *audit.Live, closeLive func(), err error) {
 	ctl, err := a.Books.Control(a.Crawl)
 	if err != nil {
 		return nil, nil, err
@@ -199,7 +199,7 @@ func (a *Audition) Open(ctx context.Context) (live *audit.Live, closeLive func()
 // stopAt sets the offsets up to which a running crawl is audited, and waits until ClickHouse has the records
 // before them. The ends of the topics are read against the direction of the stream: the causes of a record are
 // before the ends that are read after its own.
-func (a *Audition) stopAt(ctx context.Context, live *audit.Live) error {
+func (a *Audit) stopAt(ctx context.Context, live *audit.Live) error {
 	client := a.Books.Client
 	taken, err := client.Committed(ctx, "prioritize", schemas.TopicLinkFound)
 	if err != nil {

@@ -102,10 +102,10 @@ type Environment struct {
 	// Truth reports whether a page is about the topic.
 	Truth func(url string) bool
 	// training is a web to train on first; nil = train during the crawl.
-	training *teaching
+	training *trainingWeb
 }
 
-type teaching struct {
+type trainingWeb struct {
 	seeds  []string
 	budget uint64
 }
@@ -386,7 +386,7 @@ func SimEnvironment(ctx context.Context, pages uint64) (*Environment, error) {
 			t := webs[crawled].Truth(url)
 			return t.Exists && !t.Hub && t.Topic == topic
 		},
-		training: &teaching{seeds: webs[taught].Examples(topic, 5), budget: max(300, pages/2)},
+		training: &trainingWeb{seeds: webs[taught].Examples(topic, 5), budget: max(300, pages/2)},
 	}, nil
 }
 

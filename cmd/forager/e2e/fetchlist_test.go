@@ -46,7 +46,7 @@ func (r *rig) testFetchList(t *testing.T) {
 	for _, path := range []string{"a", "c", "gone", "moved", "secret"} {
 		urls = append(urls, "http://"+listedHost+"/"+path)
 	}
-	p := crawls.Politely{Contact: "you@example.org"}
+	p := crawls.FetchPoliteness{Contact: "you@example.org"}
 	parts, err := r.s.OpenParts()
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func (r *rig) testFetchList(t *testing.T) {
 	if second := look(true); second != first+"-2" || r.web.requests(listedHost) == asked {
 		t.Errorf("asked for again it is not: %s, then %s", first, second)
 	}
-	if _, err := crawls.FetchList(r.s, parts, urls[:1], crawls.Politely{}); err == nil || !strings.Contains(err.Error(), "contact") {
+	if _, err := crawls.FetchList(r.s, parts, urls[:1], crawls.FetchPoliteness{}); err == nil || !strings.Contains(err.Error(), "contact") {
 		t.Errorf("without a contact: %v", err)
 	}
 	r.verified(first)

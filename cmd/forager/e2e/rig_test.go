@@ -325,7 +325,7 @@ func (r *rig) evidence(crawl string) *audittest.Evidence {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	live, closeLive, err := (&data.Audition{Cfg: r.cfg, Books: r.books, Crawl: crawl, Statuses: statuses}).Open(r.s)
+	live, closeLive, err := (&data.Audit{Cfg: r.cfg, Books: r.books, Crawl: crawl, Statuses: statuses}).Open(r.s)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -81,8 +81,8 @@ func (f *graphFlags) source() string {
 	return strings.Join(names, ", ")
 }
 
-// surroundings are targets on a web.
-type surroundings struct {
+// targetsOnWeb are targets on a web.
+type targetsOnWeb struct {
 	web     *guidetraining.Web
 	targets []uint32
 	// unknown are targets that are not on the web.
@@ -90,7 +90,7 @@ type surroundings struct {
 }
 
 // open reads the web, which is closed after the command, and finds the targets on it.
-func (f *graphFlags) open(s *cli.Session) (*surroundings, error) {
+func (f *graphFlags) open(s *cli.Session) (*targetsOnWeb, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (f *graphFlags) open(s *cli.Session) (*surroundings, error) {
 	if f.Edges != "" {
 		web.Use(guidetraining.EdgeFile{Path: f.Edges, Vertices: f.Vertices, Broken: f.Broken})
 	}
-	around := &surroundings{web: web}
+	around := &targetsOnWeb{web: web}
 	if around.targets, around.unknown, err = web.Targets(s, urls); err == nil && len(around.targets) == 0 {
 		err = fmt.Errorf("none of the %d targets is a page of %s, such as %s", len(around.unknown), f.source(), around.unknown[0])
 	}
@@ -289,7 +289,7 @@ func (c *LocalgraphCommand) Run(s *cli.Session) error {
 }
 
 // show describes a graph; the examples of a layer are the pages with most links to the layer below.
-func (a *surroundings) show(ctx context.Context, g *localgraph.Graph, n int) (*GraphShown, error) {
+func (a *targetsOnWeb) show(ctx context.Context, g *localgraph.Graph, n int) (*GraphShown, error) {
 	out := &GraphShown{Targets: len(a.targets), Unknown: a.unknown, Pages: len(g.Lowest()), Sampled: g.Sampled}
 	var all []uint32
 	chosen := make([][]localgraph.Member, len(g.Layers))

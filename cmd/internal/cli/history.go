@@ -58,7 +58,7 @@ func NewArchiveHistory(store *objects.Store) *ArchiveHistory {
 func (h *ArchiveHistory) Name() string { return "archive" }
 
 // shelf returns the files of a partition, as they were when the topic was first read.
-func (h *ArchiveHistory) shelf(ctx context.Context, topic string, partition int) (*archive.Shelf, error) {
+func (h *ArchiveHistory) filesOf(ctx context.Context, topic string, partition int) (*archive.PartitionFiles, error) {
 	keys, ok := h.keys[topic]
 	if !ok {
 		for o, err := range h.store.List(ctx, archive.Prefix(topic)) {
@@ -69,11 +69,11 @@ func (h *ArchiveHistory) shelf(ctx context.Context, topic string, partition int)
 		}
 		h.keys[topic] = keys
 	}
-	return archive.NewShelf(topic, partition, keys), nil
+	return archive.NewPartitionFiles(topic, partition, keys), nil
 }
 
 func (h *ArchiveHistory) Span(ctx context.Context, topic string, partition int) (first, end int64, err error) {
-	s, err := h.shelf(ctx, topic, partition)
+	s, err := h.filesOf(ctx, topic, partition)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -82,7 +82,7 @@ func (h *ArchiveHistory) Span(ctx context.Context, topic string, partition int) 
 }
 
 func (h *ArchiveHistory) Read(ctx context.Context, topic string, partition int, from, to int64, f func(stream.Record) error) error {
-	s, err := h.shelf(ctx, topic, partition)
+	s, err := h.filesOf(ctx, topic, partition)
 	if err != nil {
 		return err
 	}

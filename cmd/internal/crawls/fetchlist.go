@@ -17,8 +17,8 @@ import (
 	"forager/schemas"
 )
 
-// Politely sets how the URLs of a list are fetched.
-type Politely struct {
+// FetchPoliteness sets how the URLs of a list are fetched.
+type FetchPoliteness struct {
 	Contact string        `help:"E-mail address or page at which site owners can reach you; goes into the User-Agent."`
 	Delay   time.Duration `help:"Between two requests to a host; robots.txt may ask for more." default:"1s"`
 	Again   bool          `help:"Fetch the URLs once more, where they were fetched before."`
@@ -49,7 +49,7 @@ type Unfetched struct {
 }
 
 // FetchList fetches URLs, canonical and distinct, and returns when each has an outcome. It shows progress on standard error.
-func FetchList(s *cli.Session, parts cli.Parts, urls []string, p Politely) (*FetchedList, error) {
+func FetchList(s *cli.Session, parts cli.Parts, urls []string, p FetchPoliteness) (*FetchedList, error) {
 	f, b := &FetchedList{urls: urls, parts: parts}, parts.Topics
 	f.Crawl = f.Name(b, p.Again)
 	crawl, err := crawlfile.Fetching(f.Crawl, p.Contact, p.Delay, urls)

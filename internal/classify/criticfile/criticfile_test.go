@@ -125,7 +125,7 @@ func TestFailureOfAServiceIsAFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		if source == "patience: 1h" {
-			by = by.(*httpmodel.Client).Hasty()
+			by = by.(*httpmodel.Client).FailFast()
 		}
 		_, err = critic.Say(t.Context(), by, &schemas.Page{Url: "http://new/"}, &taxonomy.Weights{Focus: []float64{1, 0}, Form: make([]bool, 2)})
 		var f *httpmodel.Failure

@@ -38,12 +38,12 @@ func (c *Client) Predict(ctx context.Context, o *critic.Prediction, p *schemas.P
 // Asks reports that a judgement requires a request.
 func (c *Client) Asks() bool { return true }
 
-// Hasty returns a classifier that never waits for a service that fails: for judgements that no record waits for.
-func (c *Client) Hasty() critic.Classifier { return hasty{c} }
+// FailFast returns a classifier that never waits for a service that fails: for judgements that no record waits for.
+func (c *Client) FailFast() critic.Classifier { return failFast{c} }
 
-type hasty struct{ *Client }
+type failFast struct{ *Client }
 
-func (h hasty) Predict(ctx context.Context, o *critic.Prediction, p *schemas.Page) error {
+func (h failFast) Predict(ctx context.Context, o *critic.Prediction, p *schemas.Page) error {
 	return predict(ctx, h.Ask, o, p)
 }
 

@@ -35,7 +35,7 @@ func Calibrate(ctx context.Context, positives, unlabelled []float64, prior float
 	if unit == 0 {
 		return level, nil
 	}
-	l := presence{positives, unlabelled, prior, mean, unit}
+	l := presenceLikelihood{positives, unlabelled, prior, mean, unit}
 	x, err := minimise(ctx, []float64{math.Log(likely), level.Intercept}, l.value, l.slope)
 	if err != nil {
 		return Curve{}, err
@@ -55,19 +55,19 @@ func moments(scores []float64) (mean, unit float64) {
 	return mean, math.Sqrt(unit)
 }
 
-// presence is the negative log likelihood, times the prior, of a slope whose logarithm is x[0], and an intercept x[1].
-type presence struct {
+// presenceLikelihood is the negative log likelihood, times the prior, of a slope whose logarithm is x[0], and an intercept x[1].
+type presenceLikelihood struct {
 	positives, unlabelled []float64
 	prior, mean, unit     float64
 }
 
 // log returns log f and log(f + π) at the log odds z; f may be too small for a float64.
-func (l *presence) log(z float64) (f, both float64) {
+func (l *presenceLikelihood) log(z float64) (f, both float64) {
 	f = -softplus(-z)
 	return f, math.Log(math.Exp(f) + l.prior)
 }
 
-func (l *presence) value(x []float64) float64 {
+func (l *presenceLikelihood) value(x []float64) float64 {
 	steep := math.Exp(x[0])
 	sum := (steep/likely - x[0]) / float64(len(l.positives))
 	for _, s := range l.positives {
@@ -81,7 +81,7 @@ func (l *presence) value(x []float64) float64 {
 	return sum
 }
 
-func (l *presence) slope(slope, x []float64) {
+func (l *presenceLikelihood) slope(slope, x []float64) {
 	steep := math.Exp(x[0])
 	slope[0], slope[1] = (steep/likely-1)/float64(len(l.positives)), 0
 	add := func(s, weight, own float64) {

@@ -73,7 +73,7 @@ func calibrateDrawn(ctx context.Context, positives, unlabelled []float64, drawn 
 		prior, _ := posterior(estimate, drawn)
 		return Curve{Intercept: math.Log(prior / (1 - prior))}, prior, nil
 	}
-	l := joint{presence{positives, unlabelled, estimate, mean, unit}, drawn}
+	l := joint{presenceLikelihood{positives, unlabelled, estimate, mean, unit}, drawn}
 	x, err := minimise(ctx, []float64{math.Log(likely), math.Log(estimate / (1 - estimate))}, l.value, l.slope)
 	if err != nil {
 		return Curve{}, 0, err
@@ -83,14 +83,14 @@ func calibrateDrawn(ctx context.Context, positives, unlabelled []float64, drawn 
 	return Curve{Slope: slope, Intercept: x[1] - slope*mean}, prior, nil
 }
 
-// joint is a presence, whose prior is an estimate, and drawn pages.
+// joint is a presenceLikelihood, whose prior is an estimate, and drawn pages.
 type joint struct {
-	presence
+	presenceLikelihood
 	drawn []answer
 }
 
 // odds returns the log odds of a score, and its derivatives.
-func (l *presence) odds(score float64, x []float64) (z float64, by [2]float64) {
+func (l *presenceLikelihood) odds(score float64, x []float64) (z float64, by [2]float64) {
 	by = [2]float64{math.Exp(x[0]) * (score - l.mean) / l.unit, 1}
 	return by[0] + x[1], by
 }
@@ -113,8 +113,8 @@ func (l *joint) share(x []float64) (share float64, by [2]float64) {
 }
 
 // at returns the presence-only likelihood at the curve's own prior.
-func (l *joint) at(prior float64) *presence {
-	p := l.presence
+func (l *joint) at(prior float64) *presenceLikelihood {
+	p := l.presenceLikelihood
 	p.prior = prior
 	return &p
 }
@@ -151,7 +151,7 @@ func (l *joint) slope(slope, x []float64) {
 }
 
 // byPrior is the derivative of the value by the prior.
-func (l *presence) byPrior(x []float64) (sum float64) {
+func (l *presenceLikelihood) byPrior(x []float64) (sum float64) {
 	for _, s := range l.positives {
 		z, _ := l.odds(s, x)
 		sum += 1 / (logistic(z) + l.prior) / float64(len(l.positives))

@@ -73,7 +73,7 @@ func TestSlopeOfTheLikelihoodWithAnswers(t *testing.T) {
 		page := rapid.Custom(func(t *rapid.T) answer {
 			return answer{score.Draw(t, "score"), rapid.Float64Range(.1, 4).Draw(t, "weight"), rapid.Bool().Draw(t, "on")}
 		})
-		l := joint{presence{
+		l := joint{presenceLikelihood{
 			rapid.SliceOfN(score, 1, 9).Draw(t, "positives"), rapid.SliceOfN(score, 1, 9).Draw(t, "unlabelled"),
 			rapid.Float64Range(.05, .95).Draw(t, "estimate"), .3, 1.5,
 		}, rapid.SliceOfN(page, 0, 9).Draw(t, "drawn")}

@@ -172,7 +172,7 @@ func TestScoresOfTheWrongSignStillRank(t *testing.T) {
 func TestSlopeOfTheLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		score := rapid.Float64Range(-3, 3)
-		l := presence{
+		l := presenceLikelihood{
 			rapid.SliceOfN(score, 1, 9).Draw(t, "positives"), rapid.SliceOfN(score, 1, 9).Draw(t, "unlabelled"),
 			rapid.Float64Range(.05, .95).Draw(t, "prior"), .3, 1.5,
 		}

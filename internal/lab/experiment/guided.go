@@ -16,7 +16,7 @@ type taughtGuide struct {
 	once  sync.Once
 	guide guide.Guide
 	err   error
-	seen  sync.Map // pageguide.Sight by URL
+	seen  sync.Map // pageguide.PageView by URL
 }
 
 // guideKey has all that a guide depends on.
@@ -117,13 +117,13 @@ func (t *taughtGuide) Guide(ctx context.Context, v *guide.View) (*schemas.Guidan
 	}
 	held, ok := t.seen.Load(v.Page.GetUrl())
 	if !ok {
-		s, err := looks.See(v.Page)
+		s, err := looks.View(v.Page)
 		if err != nil {
 			return nil, err
 		}
 		held, _ = t.seen.LoadOrStore(v.Page.GetUrl(), s)
 	}
-	return held.(pageguide.Sight).Guide(v.State)
+	return held.(pageguide.PageView).Guide(v.State)
 }
 
 // ReadsURLs returns that of the guide.

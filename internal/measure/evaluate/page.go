@@ -43,11 +43,11 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if len(r.Learning) > 1 {
 		for _, f := range []struct {
 			title string
-			of    func(Brief) float64
+			of    func(Summary) float64
 		}{
-			{"accuracy", func(b Brief) float64 { return b.Accuracy }},
-			{"log loss (nats)", func(b Brief) float64 { return b.LogLoss }},
-			{"expected calibration error", func(b Brief) float64 { return b.ECE }},
+			{"accuracy", func(b Summary) float64 { return b.Accuracy }},
+			{"log loss (nats)", func(b Summary) float64 { return b.LogLoss }},
+			{"expected calibration error", func(b Summary) float64 { return b.ECE }},
 		} {
 			data.Learning = append(data.Learning, learningCurve(f.title, r.Learning, f.of))
 		}
@@ -157,7 +157,7 @@ func histogramOf(h, raw *Histogram) template.HTML {
 }
 
 // learningCurve draws a measure over the number of examples.
-func learningCurve(title string, points []CurvePoint, of func(Brief) float64) template.HTML {
+func learningCurve(title string, points []CurvePoint, of func(Summary) float64) template.HTML {
 	c := chart.Chart{Title: title, XTitle: "pages", YTitle: title}
 	for kind := range Kinds {
 		l := chart.Line{Name: kind.String()}

@@ -17,7 +17,7 @@ func hostile() *Report {
 	})
 	r.Examples = "<b>x</b>.jsonl"
 	r.How = []Property{{"words", "<i>"}}
-	r.Learning = []CurvePoint{{Pages: 1}, {Pages: 3, Raw: Brief{1, 2, 3}}}
+	r.Learning = []CurvePoint{{Pages: 1}, {Pages: 3, Raw: Summary{1, 2, 3}}}
 	r.Words = []Deciding{{Topic: "<u>", For: []Word{{"<s>", 1, .5}}}}
 	return r
 }

@@ -38,17 +38,19 @@ type Property struct {
 
 // CurvePoint is the measures of a critic that was trained and measured on a part of the examples.
 type CurvePoint struct {
-	Pages      int   `json:"pages"`
-	Raw        Brief `json:"raw"`
-	Tempered   Brief `json:"tempered"`
-	Calibrated Brief `json:"calibrated"`
+	Pages      int     `json:"pages"`
+	Raw        Summary `json:"raw"`
+	Tempered   Summary `json:"tempered"`
+	Calibrated Summary `json:"calibrated"`
 }
 
 // Kind returns the measures of one kind of posterior.
-func (l *CurvePoint) Kind(p Posterior) Brief { return [...]Brief{l.Raw, l.Tempered, l.Calibrated}[p] }
+func (l *CurvePoint) Kind(p Posterior) Summary {
+	return [...]Summary{l.Raw, l.Tempered, l.Calibrated}[p]
+}
 
-// Brief is the most important Scores.
-type Brief struct {
+// Summary is the most important Scores.
+type Summary struct {
 	Accuracy float64 `json:"accuracy"`
 	LogLoss  float64 `json:"log_loss"`
 	ECE      float64 `json:"ece"`

@@ -34,8 +34,8 @@ func (r *reading) flat(body []byte) {
 		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
 			tag = z.tag(token)
 		}
-		if r.prose != nil && tag.name != "" && isBlock(tag.name) {
-			r.prose.line = true
+		if r.textBuilder != nil && tag.name != "" && isBlock(tag.name) {
+			r.textBuilder.line = true
 		}
 		if skip != "" {
 			switch {

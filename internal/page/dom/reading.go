@@ -23,13 +23,13 @@ type reading struct {
 	// full: a bound on leaves, tokens or terms was reached; nothing more is read.
 	full bool
 
-	anchors   []anchor
-	base      string // href of the first <base> that has one
-	hasBase   bool
-	canonical string // href of the first <link rel=canonical>
-	charset   string // the first that a <meta> names
-	titled    bool
-	prose     *prose // nil where the text is not needed
+	anchors     []anchor
+	base        string // href of the first <base> that has one
+	hasBase     bool
+	canonical   string // href of the first <link rel=canonical>
+	charset     string // the first that a <meta> names
+	titled      bool
+	textBuilder *textBuilder // nil where the text is not needed
 	// depth is that of the current node, join the least since the last leaf: that of the lowest common ancestor
 	// with it. 0 without a tree.
 	depth, join int
@@ -80,8 +80,8 @@ func (r *reading) text(s string) {
 	if r.leaf(); r.full {
 		return
 	}
-	if r.prose != nil {
-		r.prose.add(s)
+	if r.textBuilder != nil {
+		r.textBuilder.add(s)
 	}
 	p := r.page
 	before := len(p.Tokens)

@@ -13,7 +13,7 @@ import (
 type frame struct {
 	first  uint32 // leaves before it
 	anchor int    // index of its anchor, or -1
-	block  bool   // it begins and ends a line; set only for prose
+	block  bool   // it begins and ends a line; set only where the text is needed
 }
 
 // tree walks a repaired tree, without recursion: misnested formatting elements can nest deeper than the number of
@@ -36,8 +36,8 @@ func (r *reading) tree(doc *html.Node) {
 				r.leaf()
 				break
 			}
-			if r.prose != nil && isBlock(n.Data) {
-				f.block, r.prose.line = true, true
+			if r.textBuilder != nil && isBlock(n.Data) {
+				f.block, r.textBuilder.line = true, true
 			}
 			if n.FirstChild != nil {
 				stack = append(stack, f)
@@ -102,7 +102,7 @@ func (r *reading) endElement(f frame) {
 		r.leaf()
 	}
 	if f.block {
-		r.prose.line = true
+		r.textBuilder.line = true
 	}
 	if f.anchor < 0 {
 		return

@@ -434,7 +434,7 @@ func TestReplay(t *testing.T) {
 				}
 			}
 		}
-		s := NewShelf(schemas.TopicLeapSettled, 2, keys)
+		s := NewPartitionFiles(schemas.TopicLeapSettled, 2, keys)
 		if len(s.Foreign) != 1 {
 			t.Fatalf("foreign: %v", s.Foreign)
 		}
@@ -494,7 +494,7 @@ func TestRecreatedTopicIsDetected(t *testing.T) {
 		n, b := file(t, records)
 		objects[n.Key()] = b
 	}
-	s := NewShelf(schemas.TopicLeapSettled, 0, slices.Collect(maps.Keys(objects)))
+	s := NewPartitionFiles(schemas.TopicLeapSettled, 0, slices.Collect(maps.Keys(objects)))
 	_, end := s.Span()
 	_, err := s.Replay(t.Context(), 0, end, func(_ context.Context, key string) ([]byte, error) { return objects[key], nil }, func(error) bool { return false }, func(Record) error { return nil })
 	var conflict *ConflictError
@@ -507,7 +507,7 @@ func TestSpan(t *testing.T) {
 	name := func(first, last int64) string {
 		return Name{Topic: schemas.TopicLinkFound, First: first, Last: last, Digest: "0123456789abcdef"}.Key()
 	}
-	s := NewShelf(schemas.TopicLinkFound, 0, []string{name(50, 60), name(5, 20), name(10, 30), name(31, 40), name(12, 14)})
+	s := NewPartitionFiles(schemas.TopicLinkFound, 0, []string{name(50, 60), name(5, 20), name(10, 30), name(31, 40), name(12, 14)})
 	if first, end := s.Span(); first != 5 || end != 61 {
 		t.Errorf("span %d–%d", first, end)
 	}

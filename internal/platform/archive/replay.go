@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Shelf has the files of one partition of a topic.
-type Shelf struct {
+// PartitionFiles has the files of one partition of a topic.
+type PartitionFiles struct {
 	topic     string
 	partition int
 	files     []Name // by first offset, then the longest first
@@ -17,9 +17,9 @@ type Shelf struct {
 	Foreign []string
 }
 
-// NewShelf returns the files of a partition among the objects with Prefix(topic).
-func NewShelf(topic string, partition int, keys []string) *Shelf {
-	s := &Shelf{topic: topic, partition: partition}
+// NewPartitionFiles returns the files of a partition among the objects with Prefix(topic).
+func NewPartitionFiles(topic string, partition int, keys []string) *PartitionFiles {
+	s := &PartitionFiles{topic: topic, partition: partition}
 	for _, key := range keys {
 		n, err := ParseName(key)
 		switch {
@@ -35,9 +35,8 @@ func NewShelf(topic string, partition int, keys []string) *Shelf {
 	return s
 }
 
-// Span returns the offset of the first record and the one after the last; 0 and 0 for an empty
-// shelf.
-func (s *Shelf) Span() (first, end int64) {
+// Span returns the offset of the first record and the one after the last; 0 and 0 without files.
+func (s *PartitionFiles) Span() (first, end int64) {
 	for i, f := range s.files {
 		if i == 0 {
 			first = f.First
@@ -96,8 +95,8 @@ type Report struct {
 //
 // Offsets that no readable file has are a *MissingError, records that differ a *ConflictError. An
 // error of f ends the replay.
-func (s *Shelf) Replay(ctx context.Context, from, to int64, get func(ctx context.Context, key string) ([]byte, error), missing func(error) bool, f func(Record) error) (Report, error) {
-	r := &replay{shelf: s, get: get, missing: missing, bad: make(map[Name]error), done: make(map[Name]bool)}
+func (s *PartitionFiles) Replay(ctx context.Context, from, to int64, get func(ctx context.Context, key string) ([]byte, error), missing func(error) bool, f func(Record) error) (Report, error) {
+	r := &replay{files: s, get: get, missing: missing, bad: make(map[Name]error), done: make(map[Name]bool)}
 	for from < to {
 		n, records, err := r.open(ctx, from)
 		if err != nil {
@@ -128,7 +127,7 @@ func (s *Shelf) Replay(ctx context.Context, from, to int64, get func(ctx context
 
 // replay is the state of one replay.
 type replay struct {
-	shelf   *Shelf
+	files   *PartitionFiles
 	get     func(ctx context.Context, key string) ([]byte, error)
 	missing func(error) bool
 	// bad are files that cannot be read, done those that were compared with all others.
@@ -141,7 +140,7 @@ type replay struct {
 // none.
 func (r *replay) open(ctx context.Context, offset int64) (Name, []Record, error) {
 	var covering []Name
-	for _, f := range r.shelf.files {
+	for _, f := range r.files.files {
 		if f.First <= offset && offset <= f.Last && r.bad[f] == nil {
 			covering = append(covering, f)
 		}
@@ -184,7 +183,7 @@ func (r *replay) read(ctx context.Context, n Name) ([]Record, error) {
 func (r *replay) compare(ctx context.Context, n Name, records []Record) error {
 	r.done[n] = true
 	var seen map[int64][8]byte
-	for _, f := range r.shelf.files {
+	for _, f := range r.files.files {
 		if f == n || r.done[f] || r.bad[f] != nil || f.Last < n.First || f.First > n.Last || f.Digest == n.Digest {
 			continue
 		}
@@ -214,13 +213,13 @@ func (r *replay) compare(ctx context.Context, n Name, records []Record) error {
 
 // lacks returns the error for those offsets from ≤ offset < to that cannot be read.
 func (r *replay) lacks(from, to int64) error {
-	for _, f := range r.shelf.files {
+	for _, f := range r.files.files {
 		if f.First > from && r.bad[f] == nil {
 			to = min(to, f.First)
 		}
 	}
-	e := &MissingError{Topic: r.shelf.topic, Partition: r.shelf.partition, Gap: Gap{from, to - 1}}
-	for _, f := range r.shelf.files {
+	e := &MissingError{Topic: r.files.topic, Partition: r.files.partition, Gap: Gap{from, to - 1}}
+	for _, f := range r.files.files {
 		if err := r.bad[f]; err != nil && f.First < to && f.Last >= from {
 			e.Causes = append(e.Causes, err)
 		}

@@ -55,9 +55,9 @@ func Build(targets []uint32, parents Parents, s Settings) (*Graph, error) {
 	if len(targets) == 0 {
 		return nil, errors.New("a local graph needs targets; there are none")
 	}
-	single := make([]*around, len(targets))
+	single := make([]*targetGraph, len(targets))
 	for i, t := range targets {
-		single[i] = &around{target: t, seen: map[uint32]bool{t: true}, layer: []Member{{t, 1}}}
+		single[i] = &targetGraph{target: t, seen: map[uint32]bool{t: true}, layer: []Member{{t, 1}}}
 	}
 	g := &Graph{}
 	for i := range s.Depth + 1 {
@@ -84,15 +84,15 @@ func Build(targets []uint32, parents Parents, s Settings) (*Graph, error) {
 	return g, nil
 }
 
-// around is the graph of one target during Build.
-type around struct {
+// targetGraph is the graph of one target during Build.
+type targetGraph struct {
 	target uint32
 	seen   map[uint32]bool // pages whose distance is known
 	layer  []Member        // the outermost layer
 }
 
 // outward builds the layer after layer i; cut reports whether only a sample of it was kept.
-func (a *around) outward(of func(uint32) []uint32, i int, s Settings) (cut bool) {
+func (a *targetGraph) outward(of func(uint32) []uint32, i int, s Settings) (cut bool) {
 	copies := make(map[uint32]int)
 	for _, m := range a.layer {
 		for _, p := range of(m.Page) {

@@ -10,7 +10,7 @@
 //
 // The words of a page are made of its schemas.Page by the settings in the guide's file. Stems and stop words of anchors,
 // titles and URLs are those of the language of the whole page, as the language of a few words cannot be detected. See
-// reads a page once; Sight.Guide then returns the guidance for any path that leads to it. Guide.Guide is both together.
+// reads a page once; PageView.Guide then returns the guidance for any path that leads to it. Guide.Guide is both together.
 //
 // # Scores
 //

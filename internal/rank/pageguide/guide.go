@@ -36,13 +36,13 @@ type Guide struct {
 
 // judge is implemented by each kind.
 type judge interface {
-	see(r *reading) Sight
+	see(r *reading) PageView
 	readsURLs() bool
 	encode(e *modelfile.Encoder)
 }
 
-// Sight is a page as a guide has read it, independent of the path to it. It is safe for concurrent use.
-type Sight interface {
+// PageView is a page as a guide has read it, independent of the path to it. It is safe for concurrent use.
+type PageView interface {
 	// Guide scores the page's links for the path of a state; see guide.View.State. The error is a state that the guide has
 	// not written.
 	Guide(state []byte) (*schemas.Guidance, error)
@@ -55,15 +55,15 @@ func (g *Guide) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, erro
 	if _, says := g.judge.(layers); len(v.Page.GetLinks()) == 0 && !says {
 		return new(schemas.Guidance), nil
 	}
-	s, err := g.See(v.Page)
+	s, err := g.View(v.Page)
 	if err != nil {
 		return nil, err
 	}
 	return s.Guide(v.State)
 }
 
-// See reads a page. The error is an inconsistent page.
-func (g *Guide) See(p *schemas.Page) (Sight, error) {
+// View reads a page. The error is an inconsistent page.
+func (g *Guide) View(p *schemas.Page) (PageView, error) {
 	r, err := read(p, g.words)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 // layers is the order of 2000 §3.3: layer ascending, likelihood descending, "other" last.
 type layers struct{ model *contextgraph.Model }
 
-func (j layers) see(r *reading) Sight {
+func (j layers) see(r *reading) PageView {
 	layer, score := j.model.Classify(r.whole)
 	other := j.model.Other()
 	if layer == other {
@@ -22,7 +22,9 @@ func (layers) readsURLs() bool { return false }
 // nearest is the comparator of 2000 §4: best first by the classifier of layer 0.
 type nearest struct{ model *contextgraph.Model }
 
-func (j nearest) see(r *reading) Sight { return similarity{score: share(j.model.Scores(r.whole)[0])} }
+func (j nearest) see(r *reading) PageView {
+	return similarity{score: share(j.model.Scores(r.whole)[0])}
+}
 
 func (nearest) readsURLs() bool { return false }
 
@@ -35,7 +37,7 @@ type likest struct {
 	targets []tfidf.Vector
 }
 
-func (j *likest) see(r *reading) Sight { return similarity{score: j.likeness(r)} }
+func (j *likest) see(r *reading) PageView { return similarity{score: j.likeness(r)} }
 
 // likeness returns the largest cosine of a page to a target, [0,1].
 func (j *likest) likeness(r *reading) float64 {

@@ -115,18 +115,18 @@ func (g *Guide) Along(by Inference, order Order) (*Guide, error) {
 	return &along, nil
 }
 
-// pathSight is a page as a MEMM has read it.
-type pathSight struct {
+// pathView is a page as a MEMM has read it.
+type pathView struct {
 	*path
 	page    memm.Observation
 	anchors []keywords // around each link
 	urls    []bool     // of the links: has a keyword; nil if no observation uses it
 }
 
-func (j *path) see(r *reading) Sight { return j.sight(r) }
+func (j *path) see(r *reading) PageView { return j.view(r) }
 
-func (j *path) sight(r *reading) *pathSight {
-	s := &pathSight{path: j}
+func (j *path) view(r *reading) *pathView {
+	s := &pathView{path: j}
 	o := j.settings.Observe
 	if o.has(ObserveText) {
 		s.add(placeText, j.likeness(r))
@@ -156,7 +156,7 @@ func (j *path) sight(r *reading) *pathSight {
 	return s
 }
 
-func (s *pathSight) add(place int, value float64) { put(&s.page, place, value) }
+func (s *pathView) add(place int, value float64) { put(&s.page, place, value) }
 
 func put(o *memm.Observation, place int, value float64) {
 	if value != 0 {
@@ -183,7 +183,7 @@ func apart(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 // observation returns that of the page on a path, with the anchor that led to it, nil at the beginning, and the one that
 // leads on, nil at the end.
-func (s *pathSight) observation(into, on keywords) *memm.Observation {
+func (s *pathView) observation(into, on keywords) *memm.Observation {
 	o := &memm.Observation{Index: slices.Clone(s.page.Index), Value: slices.Clone(s.page.Value)}
 	s.observe(o, into, ObserveAnchorIn)
 	s.observe(o, on, ObserveAnchorOut)
@@ -235,7 +235,7 @@ type linked struct {
 
 // Guide scores the links by the path of the state and the page. Links with the same keywords around them
 // have the same score.
-func (s *pathSight) Guide(state []byte) (*schemas.Guidance, error) {
+func (s *pathView) Guide(state []byte) (*schemas.Guidance, error) {
 	before, into, err := recall(state, s.model.Settings().States, len(s.keywords))
 	if err != nil {
 		return nil, err

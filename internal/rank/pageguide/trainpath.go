@@ -68,11 +68,11 @@ func (t *training) sequences(j *path, walks [][]memm.Step) []memm.Sequence {
 	seen := make(map[uint32]*sample)
 	see := func(page uint32) *sample {
 		if seen[page] == nil {
-			seen[page] = newSample(j.sight(t.readings[page]), t.readings[page])
+			seen[page] = newSample(j.view(t.readings[page]), t.readings[page])
 		}
 		return seen[page]
 	}
-	sequences, made := make([]memm.Sequence, len(walks)), make(map[sighting]*memm.Observation)
+	sequences, made := make([]memm.Sequence, len(walks)), make(map[observationKey]*memm.Observation)
 	for n, walk := range walks {
 		q := &sequences[n]
 		for i, step := range walk {
@@ -85,7 +85,7 @@ func (t *training) sequences(j *path, walks [][]memm.Step) []memm.Sequence {
 				on = page.anchorTo(see(walk[i+1].Page))
 			}
 			ahead := j.settings.Ahead && i > 0 && i+1 == len(walk)
-			as := sighting{step.Page, string(into), string(on), ahead}
+			as := observationKey{step.Page, string(into), string(on), ahead}
 			o := made[as]
 			switch {
 			case o != nil: // walks share equal observations
@@ -101,8 +101,8 @@ func (t *training) sequences(j *path, walks [][]memm.Step) []memm.Sequence {
 	return sequences
 }
 
-// sighting identifies an observation on a walk.
-type sighting struct {
+// observationKey identifies an observation on a walk.
+type observationKey struct {
 	page     uint32
 	into, on string // the keywords around the links
 	ahead    bool   // it is not fetched yet
@@ -110,14 +110,14 @@ type sighting struct {
 
 // sample is a page of a training sequence.
 type sample struct {
-	*pathSight
+	*pathView
 	url       string
 	urlSaysIt bool
 	links     map[string]keywords // anchors by the URLs that they lead to
 }
 
-func newSample(s *pathSight, r *reading) *sample {
-	l := &sample{pathSight: s, url: r.page.GetUrl(), links: make(map[string]keywords)}
+func newSample(s *pathView, r *reading) *sample {
+	l := &sample{pathView: s, url: r.page.GetUrl(), links: make(map[string]keywords)}
 	l.urlSaysIt = s.settings.Observe.has(ObserveURL) && s.keywordIn(r, l.url)
 	for i, link := range r.page.GetLinks() {
 		l.links[link.GetUrl()] = s.anchors[i]

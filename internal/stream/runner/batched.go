@@ -55,37 +55,36 @@ func (b Batched) Run(ctx context.Context, c *kafka.Client) error {
 	if b.Tries == 0 {
 		b.Tries = 3
 	}
-	pots := &pots{client: c, stage: &b, open: map[*kafka.Generation]*pot{}}
-	return c.RunGroup(ctx, b.Stage, b.Inputs, pots.run)
+	return c.RunGroup(ctx, b.Stage, b.Inputs, (&collectors{client: c, stage: &b, open: map[*kafka.Generation]*collector{}}).run)
 }
 
-// pots has one pot for each generation, which collects the records of its claims.
-type pots struct {
+// collectors has one collector for each generation, which collects the records of its claims.
+type collectors struct {
 	client *kafka.Client
 	stage  *Batched
 
 	mu   sync.Mutex
-	open map[*kafka.Generation]*pot
+	open map[*kafka.Generation]*collector
 }
 
-// pot collects the records of a generation's claims and passes them to Handle in batches.
-type pot struct {
+// collector collects the records of a generation's claims and passes them to Handle in batches.
+type collector struct {
 	client *kafka.Client
 	stage  *Batched
 	hard   context.Context
-	// soft ends when draining begins, or when a claim or the pot fails.
+	// soft ends when draining begins, or when a claim or the collector fails.
 	soft   context.Context
 	cancel context.CancelFunc
-	in     chan potted
+	in     chan claimed
 	bytes  *semaphore.Weighted // of records read and not committed
 	done   chan struct{}       // closed after the last batch
 	err    error               // why run ended, if not with the claims
 
-	claims int // guarded by pots.mu
+	claims int // guarded by collectors.mu
 }
 
-// potted is a record with the claim that read it.
-type potted struct {
+// claimed is a record with the claim that read it.
+type claimed struct {
 	claim  *kafka.Claim
 	record stream.Record
 	size   int64
@@ -99,7 +98,7 @@ type batch struct {
 	bytes int64
 }
 
-func (b *batch) add(x potted) {
+func (b *batch) add(x claimed) {
 	if b.next == nil {
 		b.next = make(map[*kafka.Claim]int64)
 	}
@@ -114,8 +113,8 @@ func (b *batch) empty() {
 	b.records, b.bytes = b.records[:0], 0
 }
 
-// run reads one claim into the pot of its generation.
-func (p *pots) run(ctx context.Context, cl *kafka.Claim) error {
+// run reads one claim into the collector of its generation.
+func (p *collectors) run(ctx context.Context, cl *kafka.Claim) error {
 	cl.Ready()
 	pt := p.join(cl)
 	defer context.AfterFunc(ctx, pt.cancel)() // all claims of a generation drain together
@@ -129,7 +128,7 @@ func (p *pots) run(ctx context.Context, cl *kafka.Claim) error {
 				return err
 			}
 			in.Inc()
-			if err := pt.put(potted{cl, r, min(r.Size(), p.stage.MaxBytes)}); err != nil {
+			if err := pt.put(claimed{cl, r, min(r.Size(), p.stage.MaxBytes)}); err != nil {
 				return err
 			}
 		}
@@ -152,16 +151,16 @@ func (p *pots) run(ctx context.Context, cl *kafka.Claim) error {
 	return err
 }
 
-// join returns the pot of the claim's generation.
-func (p *pots) join(cl *kafka.Claim) *pot {
+// join returns the collector of the claim's generation.
+func (p *collectors) join(cl *kafka.Claim) *collector {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pt := p.open[cl.Generation]
 	if pt == nil {
 		soft, cancel := context.WithCancel(context.Background())
-		pt = &pot{
+		pt = &collector{
 			client: p.client, stage: p.stage, hard: cl.Hard, soft: soft, cancel: cancel,
-			in: make(chan potted), done: make(chan struct{}),
+			in: make(chan claimed), done: make(chan struct{}),
 			bytes: semaphore.NewWeighted(2 * p.stage.MaxBytes), // one batch being handled, one being filled
 		}
 		p.open[cl.Generation] = pt
@@ -171,8 +170,8 @@ func (p *pots) join(cl *kafka.Claim) *pot {
 	return pt
 }
 
-// leave reports whether the claim was the pot's last.
-func (p *pots) leave(g *kafka.Generation, pt *pot) bool {
+// leave reports whether the claim was the collector's last.
+func (p *collectors) leave(g *kafka.Generation, pt *collector) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pt.claims--
@@ -183,7 +182,7 @@ func (p *pots) leave(g *kafka.Generation, pt *pot) bool {
 	return true
 }
 
-func (p *pot) put(x potted) error {
+func (p *collector) put(x claimed) error {
 	if err := p.bytes.Acquire(p.soft, x.size); err != nil {
 		return stream.Mark(stream.ClassEnded, err)
 	}
@@ -196,7 +195,7 @@ func (p *pot) put(x potted) error {
 }
 
 // run passes batches to Handle until the claims have ended or a batch fails permanently.
-func (p *pot) run() {
+func (p *collector) run() {
 	defer close(p.done)
 	defer p.cancel()
 	timer := time.NewTimer(p.stage.Flush)
@@ -240,7 +239,7 @@ func (p *pot) run() {
 }
 
 // settle passes a batch to Handle and notes its offsets.
-func (p *pot) settle(b *batch) error {
+func (p *collector) settle(b *batch) error {
 	began := time.Now()
 	defer p.client.Metrics.Begin()()
 	err := p.take(b.records)
@@ -258,7 +257,7 @@ func (p *pot) settle(b *batch) error {
 
 // take calls Handle until all records are handled or poison; it waits while something is
 // unavailable.
-func (p *pot) take(rs []stream.Record) error {
+func (p *collector) take(rs []stream.Record) error {
 	unversioned := func(r stream.Record) bool { return !r.HasVersion() }
 	if p.stage.Unversioned || !slices.ContainsFunc(rs, unversioned) {
 		return p.split(rs)
@@ -274,7 +273,7 @@ func (p *pot) take(rs []stream.Record) error {
 	return p.split(good)
 }
 
-func (p *pot) split(rs []stream.Record) error {
+func (p *collector) split(rs []stream.Record) error {
 	if len(rs) == 0 {
 		return nil
 	}
@@ -312,7 +311,7 @@ func (p *pot) split(rs []stream.Record) error {
 	}
 }
 
-func (p *pot) poison(r stream.Record, cause error, tries int) error {
+func (p *collector) poison(r stream.Record, cause error, tries int) error {
 	outs, err := poisoned(p.stage.Stage, nil, r, cause, tries)
 	if err != nil {
 		return err

@@ -36,9 +36,9 @@ type Processor interface {
 	Step(ctx context.Context, w Work) (Result, error)
 }
 
-// Witness is a Processor that is notified of the positions of its outputs. Acked is called once all
+// AckObserver is a Processor that is notified of the positions of its outputs. Acked is called once all
 // are acknowledged, before the commit; what it writes to the Store belongs to that commit.
-type Witness interface {
+type AckObserver interface {
 	Acked(outs []stream.Out, positions []stream.Position) error
 }
 
@@ -424,7 +424,7 @@ func (o *Owner) step(ctx context.Context, records []stream.Record, now time.Time
 				}
 			}
 		}
-		if w, ok := o.processor.(Witness); ok {
+		if w, ok := o.processor.(AckObserver); ok {
 			if err := guarded(records, func() error { return w.Acked(r.Outs, at) }); err != nil {
 				return time.Time{}, err
 			}

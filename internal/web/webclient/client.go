@@ -55,8 +55,8 @@ type Settings struct {
 	AllowPrivate []string
 	// Own are the services of the pipeline itself, to which no request is made.
 	Own []Service
-	// Dials watches connections that are made without a proxy; nil = none.
-	Dials Dials
+	// DialObserver watches connections that are made without a proxy; nil = none.
+	DialObserver DialObserver
 	// Connections kept open at most while not in use.
 	Connections int
 }
@@ -91,7 +91,7 @@ func New(set Settings) (*Client, error) {
 	dialer := &net.Dialer{Timeout: set.HeaderTimeout}
 	if set.Proxy == "" {
 		dialer.Resolver = resolver
-		c.transport = newTransport(c.watched(g.dial(dialer, set.Dials)), set)
+		c.transport = newTransport(c.watched(g.dial(dialer, set.DialObserver)), set)
 		return c, nil
 	}
 	c.transport = newTransport(c.watched(dialer.DialContext), set)

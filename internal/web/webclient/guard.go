@@ -45,7 +45,7 @@ func newGuard(allow []string, own []Service) (*guard, error) {
 }
 
 // dial checks each address of a host name, after DNS, at the moment of connecting to it.
-func (g *guard) dial(dialer *net.Dialer, dials Dials) dialFunc {
+func (g *guard) dial(dialer *net.Dialer, dials DialObserver) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
 		if err != nil {

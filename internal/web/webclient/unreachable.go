@@ -42,8 +42,8 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// Dials watches connections that are made; its methods must be safe for concurrent use.
-type Dials interface {
+// DialObserver watches connections that are made; its methods must be safe for concurrent use.
+type DialObserver interface {
 	// Allow returns an error if an address must not be connected to now.
 	Allow(at netip.AddrPort) error
 	// Dialed is called after a host was connected to at an address, or after this failed.
@@ -73,8 +73,8 @@ func (c *Client) watched(dial dialFunc) dialFunc {
 			}
 			at = e.Address
 		}
-		if at.IsValid() && c.set.Dials != nil {
-			c.set.Dials.Dialed(host, at, err)
+		if at.IsValid() && c.set.DialObserver != nil {
+			c.set.DialObserver.Dialed(host, at, err)
 		}
 		return conn, err
 	}

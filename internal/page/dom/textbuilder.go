@@ -7,24 +7,24 @@ import "strings"
 // that the tokens of both are the same.
 func Text(body []byte, contentType string) string {
 	r, _ := decodeAndRead(body, contentType, Settings{}.withDefaults(), newProse)
-	return r.prose.text.String()
+	return r.textBuilder.text.String()
 }
 
 // newProse is newReading that also collects the text of the page.
 func newProse(s Settings, size int) *reading {
 	r := newReading(s, size)
-	r.prose = new(prose)
+	r.textBuilder = new(textBuilder)
 	return r
 }
 
-// prose is the text of a page under construction.
-type prose struct {
+// textBuilder is the text of a page under construction.
+type textBuilder struct {
 	text strings.Builder
 	line bool // the next leaf begins a line
 }
 
 // add adds the text of a leaf.
-func (p *prose) add(s string) {
+func (p *textBuilder) add(s string) {
 	for word := range strings.FieldsSeq(s) {
 		if p.text.Len() > 0 {
 			if p.line {
