@@ -11,11 +11,12 @@ import (
 )
 
 // lowest excludes the ports of well-known servers and those of pipeline.yaml; least is the smallest
-// sufficient number of ports.
-const lowest, least = 20_000, 1000
+// sufficient number of ports; socket begins the names of sockets that hold addresses.
+const lowest, least, socket = 20_000, 1000, "@forager/"
 
 // ports are the candidates, in an order that differs between processes; next is the index of the next one,
-// so that no port is returned twice: its server may not listen yet, or be restarting.
+// so that no port is returned twice: its server may not listen yet, or be restarting. held has, by address, the abstract
+// Unix socket that keeps other processes from finding it; the kernel closes it when this one ends.
 var (
 	ports = sync.OnceValue(func() []int {
 		order := rand.Perm(given("/proc/sys/net/ipv4/ip_local_port_range") - lowest)
@@ -25,29 +26,33 @@ var (
 		return order
 	})
 	next atomic.Uint32
+	held sync.Map
 )
 
-// Addresses returns n addresses of 127.0.0.1 on which no server listens, with ports that this process has
-// not found before, as long as there are such.
+// Addresses returns n addresses of 127.0.0.1 on which no server listens, with ports that neither this process has
+// found before nor one that still runs, as long as there are such.
 func Addresses(n int) ([]string, error) {
 	all := ports()
 	var found []string
-	for range all {
+	for range len(all) + 1 {
 		if len(found) == n {
-			break
+			return found, nil
 		}
-		port := all[int(next.Add(1))%len(all)]
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(all[int(next.Add(1))%len(all)]))
+		hold, err := net.Listen("unix", socket+address)
 		if err != nil {
 			continue
 		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			hold.Close()
+			continue
+		}
 		l.Close()
-		found = append(found, l.Addr().String())
+		held.Store(address, hold)
+		found = append(found, address)
 	}
-	if len(found) < n {
-		return nil, fmt.Errorf("freeport: %d of %d ports are free from %d to %d", len(found), n, lowest, lowest+len(all)-1)
-	}
-	return found, nil
+	return nil, fmt.Errorf("freeport: %d of %d ports are free from %d to %d", len(found), n, lowest, lowest+len(all)-1)
 }
 
 // given returns the first port that the system assigns, from the file in which Linux has the range;

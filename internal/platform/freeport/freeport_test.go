@@ -9,6 +9,7 @@ import (
 	"testing"
 )
 
+// TestAddressesAreFreeAndDistinct: a server can listen on each, and no other process finds it.
 func TestAddressesAreFreeAndDistinct(t *testing.T) {
 	end := given("/proc/sys/net/ipv4/ip_local_port_range")
 	var addresses []string
@@ -32,6 +33,10 @@ func TestAddressesAreFreeAndDistinct(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
+		if hold, err := net.Listen("unix", socket+a); err == nil { // as another process would
+			hold.Close()
+			t.Errorf("%s is not held", a)
+		}
 	}
 	slices.Sort(addresses)
 	if n := len(slices.Compact(addresses)); n != 50 {
