@@ -111,9 +111,6 @@ func Start(ctx context.Context, dir string, addresses []string, s Settings) (*Br
 	return &Broker{c}, nil
 }
 
-// Addresses returns those that clients connect to.
-func (b *Broker) Addresses() []string { return b.cluster.ListenAddrs() }
-
 // Close stops serving and writes what a clean start needs. Without it, as after kill -9, the next start
 // recovers what was acknowledged.
 func (b *Broker) Close() { b.cluster.Close() }

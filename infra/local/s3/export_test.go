@@ -11,3 +11,6 @@ func SetTimes(t *testing.T, header, idle time.Duration) {
 	t.Cleanup(func() { headerTime, idleTime = oldHeader, oldIdle })
 	headerTime, idleTime = header, idle
 }
+
+// Address returns host:port.
+func (e *Endpoint) Address() string { return e.address }

@@ -177,9 +177,6 @@ func (e *Endpoint) waitReady(ctx context.Context) error {
 	}
 }
 
-// Address returns host:port.
-func (e *Endpoint) Address() string { return e.address }
-
 // URL returns the address with its scheme, for clients.
 func (e *Endpoint) URL() string { return "http://" + e.address }
 
