@@ -57,7 +57,7 @@ func NewArchiveHistory(store *objects.Store) *ArchiveHistory {
 
 func (h *ArchiveHistory) Name() string { return "archive" }
 
-// shelf returns the files of a partition, as they were when the topic was first read.
+// filesOf returns the files of a partition, as they were when the topic was first read.
 func (h *ArchiveHistory) filesOf(ctx context.Context, topic string, partition int) (*archive.PartitionFiles, error) {
 	keys, ok := h.keys[topic]
 	if !ok {
