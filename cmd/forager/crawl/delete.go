@@ -12,7 +12,7 @@ import (
 type crawlDelete struct {
 	Crawl string        `arg:"" help:"Name of the crawl."`
 	Stop  bool          `help:"Stop it first, if it has not finished."`
-	Wait  time.Duration `help:"Time to wait for each stage to start." default:"60s"`
+	Wait  time.Duration `help:"Time to wait for each stage to process the deletion." default:"60s"`
 }
 
 func (c *crawlDelete) Help() string {
