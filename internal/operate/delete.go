@@ -35,7 +35,7 @@ type Deleter struct {
 	DB     *analytics.DB
 	// Stop stops a crawl that has not finished; without it such a crawl is refused.
 	Stop bool
-	// Wait is how long each stage may take to come along.
+	// Wait is the longest wait for each stage to process the deletion.
 	Wait time.Duration
 }
 
