@@ -25,7 +25,7 @@
 #                      (FORAGER_WEBS, Python 3.11; half an hour)
 #   make papers [STUDY=build/all-rankers]   docs/papers.md: what four papers found, and what is found here (FORAGER_WEBS); the file in
 #                      the tree is made so, behind make rankers
-#   make rankers [DRAWS=10]   every ranker on every task (docs/all-rankers.yaml), in build/all-rankers; goes on after a stop
+#   make rankers [DRAWS=5]   every ranker on every task (docs/all-rankers.yaml), in build/all-rankers; goes on after a stop
 #   make check         gofmt, go vet, lint, generated code up to date
 #   make lint          staticcheck, errcheck, revive and deadcode (infra/tools)
 #   make size          lines of product, laboratory and tests, and the largest packages of each
