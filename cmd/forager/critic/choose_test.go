@@ -52,7 +52,7 @@ func TestCriticIsChosen(t *testing.T) {
 				t.Errorf("%s named: %q, want %q", name, got.notes[i], want)
 			}
 		}
-		if told := distinguishes(got.report); told != (c.minimum > 20) {
+		if distinguished := distinguishes(got.report); distinguished != (c.minimum > 20) {
 			t.Errorf("%s named: %+v", name, got.report)
 		}
 		if c.method != "" {

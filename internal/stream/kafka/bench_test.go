@@ -57,7 +57,7 @@ func BenchmarkRead(b *testing.B) {
 }
 
 // BenchmarkHop is the time from the call of Produce, through a stage that sends a record on, to
-// a reader that reads it; the floor is the same way without the stage.
+// a consumer that reads it; the floor is the same way without the stage.
 func BenchmarkHop(b *testing.B) {
 	w := streamtest.NewWorld(streamtest.Start(b))
 	in, out := w.Topic(b, "in", 1), w.Topic(b, "out", 1)
