@@ -61,6 +61,9 @@ func (s *Shard) Apply(rec *schemas.LinkFound, now time.Time) (Effects, error) {
 	if err == nil && !effects.Duplicate {
 		err = s.learners.observe(found)
 	}
+	if err == nil {
+		err = s.state.FillFilter()
+	}
 	if err != nil {
 		return Effects{}, err
 	}

@@ -149,7 +149,7 @@ func Open(store storage.Store, crawl string, number uint32) (*Shard, error) {
 	s.SetMemory(DefaultMemory)
 	for _, load := range []func() error{
 		s.state.MarkLayout, s.state.LoadCounters, s.state.LoadNames, s.state.LoadTerms, s.hosts.LoadHosts, s.flights.loadFlights, s.flights.loadEarly,
-		s.pace.loadLatency, s.waits.LoadOutage, s.state.LoadSeen, s.peers.loadPeers, s.ledger.load, s.hubs.loadRanked, s.renewal.loadRetraining, s.excluder.Load,
+		s.pace.loadLatency, s.waits.LoadOutage, s.peers.loadPeers, s.ledger.load, s.hubs.loadRanked, s.renewal.loadRetraining, s.excluder.Load,
 	} {
 		if err := load(); err != nil {
 			return nil, fmt.Errorf("open shard %d of %s: %w", number, crawl, err)

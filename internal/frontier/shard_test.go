@@ -493,6 +493,7 @@ func (m *machine) dispatch(t *rapid.T, most int) {
 
 func (m *machine) reopen(t *rapid.T) {
 	m.shard = must[*Shard](t, "open")(Open(m.store, m.ctl.GetCrawl(), 0))
+	m.shard.state.Known.Slice = rapid.SampledFrom([]int{1, 3, 1024}).Draw(t, "ids in the filter with a record")
 	m.shard.rescorer.RerankFirst = m.naive.rerankFirst
 	m.configure(t)
 	if m.announced {

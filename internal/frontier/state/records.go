@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"forager/internal/frontier/storage"
 	"forager/internal/rank/linkfeature"
@@ -30,7 +31,9 @@ type Records struct {
 
 // NewRecords returns the records of a shard, of which nothing is read yet.
 func NewRecords(store storage.Store, name ShardName) *Records {
-	return &Records{Name: name, Store: store, Keys: NewKeys(ShardPrefix(name)), Entries: storage.NewLRU[uint64, *Entry](0)}
+	s := &Records{Name: name, Store: store, Keys: NewKeys(ShardPrefix(name)), Entries: storage.NewLRU[uint64, *Entry](0)}
+	s.Known = Known{Filter: storage.Filter{Partial: true}, next: slices.Clone(s.Keys.Kind(KindHostName)), Slice: filterSlice}
+	return s
 }
 
 // CheckLayout returns an error if the state is of another layout than that of this program; exists is false if there is none.

@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"forager/internal/frontier/storage"
 	"forager/schemas"
@@ -15,9 +16,17 @@ import (
 // Known is what is in memory of the seen-set.
 type Known struct {
 	Ordinals storage.Ordinals
-	// Filter of all URLs that were seen.
+	// Filter of the URLs and hosts that were seen. It is filled while the shard works, so that a shard of 10⁸ URLs opens as
+	// fast as one of 10³; until then it excludes nothing.
 	Filter storage.Filter
+	// next is the key from which the filter is filled; nil = it has all ids.
+	next []byte
+	// Slice is the number of ids that FillFilter adds.
+	Slice int
 }
+
+// filterSlice is the number of ids that are added to the filter with each record: some 8 ms.
+const filterSlice = 16 << 10
 
 // Seen returns the entry of a canonical URL itself, not the one that it redirected to; nil if the URL
 // was not seen.
@@ -80,17 +89,32 @@ func (s *Records) See(url string, ordinal uint64) error {
 	return s.Store.Set(s.Keys.ID(KindSeen, id), s.Buffer)
 }
 
-// LoadSeen fills the filter, which also contains the hosts that were seen.
-func (s *Records) LoadSeen() error {
-	for _, kind := range []byte{KindSeen, KindHostName} {
-		from := append([]byte(nil), s.Keys.Kind(kind)...)
-		err := s.Store.Scan(from, After(from), func(key, _ []byte) (bool, error) {
-			id, err := schemas.ParseID(key[len(from):])
-			s.Known.Filter.Add(id)
-			return err == nil && !s.Known.Filter.Off, err
+// FillFilter adds the next ids of the store to the filter, hosts before URLs.
+func (s *Records) FillFilter() error {
+	known := &s.Known
+	for left := known.Slice; left > 0 && known.next != nil; {
+		from := known.next
+		kind, at := from[s.Keys.Prefix], s.Keys.Prefix+1
+		var last []byte
+		err := s.Store.Scan(from, After(from[:at]), func(key, _ []byte) (bool, error) {
+			id, err := schemas.ParseID(key[at:])
+			known.Filter.Add(id)
+			last = append(last[:0], key...)
+			left--
+			return err == nil && left > 0, err
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case left == 0:
+			known.next = append(last, 0)
+		case kind == KindHostName:
+			known.next = slices.Clone(s.Keys.Kind(KindSeen))
+		default:
+			known.next, known.Filter.Partial = nil, false
+		}
+		if known.Filter.Off {
+			known.next = nil
 		}
 	}
 	return nil

@@ -18,6 +18,8 @@ type Filter struct {
 	// been added.
 	budget       int
 	crowded, Off bool
+	// Partial: other ids may have been added before; the filter excludes none.
+	Partial bool
 }
 
 type layer struct {
@@ -85,9 +87,9 @@ func (f *Filter) Add(id schemas.ID) {
 	}
 }
 
-// Has is false for ids that were not added; it may be true for one that was not.
+// Has is false for most ids that were not added.
 func (f *Filter) Has(id schemas.ID) bool {
-	if f.Off {
+	if f.Off || f.Partial {
 		return true
 	}
 	for i := len(f.layers) - 1; i >= 0; i-- {
