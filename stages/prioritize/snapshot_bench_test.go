@@ -71,7 +71,9 @@ func BenchmarkRecovery(b *testing.B) {
 			Check: func(context.Context, *snapshot.Manifest) error { return nil },
 			Open: func(*snapshot.Manifest) error {
 				after("downloaded")
-				store, err := stateful.OpenStore(options)
+				check := options
+				check.ReadOnly = true
+				store, err := stateful.OpenStore(check)
 				if err != nil {
 					return err
 				}

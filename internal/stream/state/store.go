@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"forager/internal/stream"
@@ -86,6 +87,8 @@ type Options struct {
 	// Hits: most keys that are read exist, so that the lowest level, nine tenths of all keys, needs
 	// no Bloom filters.
 	Hits bool
+	// ReadOnly: the directory is not changed, not even by compactions.
+	ReadOnly bool
 }
 
 // Cache is a block cache shared by Stores. Pebble counts the write buffers of a Store as part of
@@ -165,7 +168,7 @@ func Open(o Options) (*Store, error) {
 	defer lock.Close() // the open DB holds a reference of its own
 	opts := &pebble.Options{
 		FS: o.FS, Lock: lock, Logger: storeLog{o.Log, o.Dir}, FormatMajorVersion: pebble.FormatValueSeparation,
-		MemTableSize: o.MemTable,
+		MemTableSize: o.MemTable, ReadOnly: o.ReadOnly,
 	}
 	if opts.MemTableSize == 0 {
 		opts.MemTableSize = 8 << 20
@@ -173,7 +176,12 @@ func Open(o Options) (*Store, error) {
 	reservation := reserve(o.Cache, opts.MemTableSize)
 	opts.Cache = reservation.cache
 	tune(opts, o.Hits)
+	// Pebble would wait for the end of a compaction that begins while it opens. The next one begins after the next flush, or
+	// at once if the first level is deep.
+	var lower atomic.Int32
+	opts.CompactionConcurrencyRange = func() (int, int) { return int(lower.Load()), max(1, runtime.GOMAXPROCS(0)/2) }
 	db, err := pebble.Open(o.Dir, opts)
+	lower.Store(1)
 	if err != nil {
 		reservation.release()
 		if !errors.Is(err, os.ErrPermission) && !diskFull(err) {
@@ -230,7 +238,6 @@ func tune(opts *pebble.Options, hits bool) {
 	// Readers of a queue keep the position of its head, so tombstones do not slow reads down and need no
 	// compactions of their own, which would be as many as all others.
 	opts.Experimental.TombstoneDenseCompactionThreshold = -1
-	opts.CompactionConcurrencyRange = func() (lower, upper int) { return 1, max(1, runtime.GOMAXPROCS(0)/2) }
 }
 
 // begin reads the reserved keys.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"forager/internal/stream"
+	"forager/internal/stream/streamtest"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -323,6 +324,43 @@ func TestStoreLeavesTheCacheItsSize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestStoreOpensWithoutCompaction: where a compaction is due, none is made before Open returns, which would wait for its end; the next
+// flush begins it.
+func TestStoreOpensWithoutCompaction(t *testing.T) {
+	o := Options{Dir: "state", Identity: "test", FS: vfs.NewMem()}
+	s := openStore(t, o)
+	if err := errors.Join(s.Set([]byte("a"), nil), s.Commit(Marks{}), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	opts := &pebble.Options{FS: o.FS, FormatMajorVersion: pebble.FormatValueSeparation, DisableAutomaticCompactions: true}
+	tune(opts, false)
+	db, err := pebble.Open(o.Dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range flushesMerged / 2 {
+		if err := errors.Join(db.Set([]byte("a"), nil, nil), db.Set([]byte("z"), nil, nil), db.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(db.Set([]byte("z"), nil, nil), db.Close()); err != nil { // a log to be replayed
+		t.Fatal(err)
+	}
+
+	s = openStore(t, o)
+	defer func() { s.Close() }()
+	if m := s.db.Metrics(); m.Compact.Count+m.Compact.NumInProgress > 0 || m.Levels[0].TablesCount < flushesMerged/2 {
+		t.Errorf("%d compactions, %d in progress, %d tables in the first level", m.Compact.Count, m.Compact.NumInProgress, m.Levels[0].TablesCount)
+	}
+	if err := errors.Join(s.Set([]byte("a"), nil), s.Commit(Marks{Input: 1})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	streamtest.Eventually(t, func() bool { return s.db.Metrics().Compact.Count > 0 })
 }
 
 func TestMarksAreStoredAsText(t *testing.T) {

@@ -191,6 +191,7 @@ func (s *statefulClaim) download(ctx context.Context, store *Store, must bool) (
 
 // whole opens a restored directory, to see that it has the state of its manifest.
 func (s *statefulClaim) whole(o state.Options, m *snapshot.Manifest) error {
+	o.ReadOnly = true // closing it would wait for compactions
 	store, err := OpenStore(o)
 	if err != nil {
 		return err
