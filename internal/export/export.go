@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"forager/internal/page/dom"
 	"forager/internal/platform/analytics"
 	"forager/internal/platform/objects"
 	"forager/internal/platform/progress"
@@ -169,7 +170,8 @@ func list(ctx context.Context, queue chan<- *page, rows Rows, store Store, sel *
 				if p.err = p.read(ctx, store); p.err != nil {
 					p.err = fmt.Errorf("page %s: %w", p.URL, p.err)
 				} else if o.texts {
-					p.prepare()
+					p.text, p.digest = dom.Text(p.answer.Body, p.answer.Header.Get("Content-Type")), warc.Digest(p.answer.Body)
+					p.answer, p.record = nil, nil
 				}
 			}()
 		}

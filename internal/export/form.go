@@ -10,7 +10,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"forager/internal/page/dom"
 	"forager/internal/platform/analytics"
 	"forager/internal/web/warc"
 )
@@ -108,13 +107,6 @@ type line struct {
 	FetchedAt time.Time `json:"fetched_at"`
 	Digest    string    `json:"digest,omitempty"`
 	Text      string    `json:"text"`
-}
-
-// prepare reads the text of a page; pages are prepared concurrently, and written one after another.
-func (p *page) prepare() {
-	p.text = dom.Text(p.answer.Body, p.answer.Header.Get("Content-Type"))
-	p.digest = warc.Digest(p.answer.Body)
-	p.answer, p.record = nil, nil
 }
 
 func (l *lines) page(p *page) error {

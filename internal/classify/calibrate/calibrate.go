@@ -128,7 +128,7 @@ func logOf(p float64, right bool) float64 {
 func (c *Curve) Probability(score float64) float64 {
 	score = cut(score)
 	if c.Shape == Sigmoid {
-		return within(1 / (1 + math.Exp(-(c.A*score + c.B))))
+		return min(max(1/(1+math.Exp(-(c.A*score+c.B))), 1e-12), 1-1e-12)
 	}
 	i := sort.SearchFloat64s(c.X, score)
 	switch {
@@ -163,9 +163,6 @@ func (c *Curve) Check() error {
 	}
 	return errors.New("a curve of no known shape")
 }
-
-// within bounds a probability away from 0 and 1.
-func within(p float64) float64 { return min(max(p, 1e-12), 1-1e-12) }
 
 func cut(score float64) float64 {
 	if math.IsNaN(score) {

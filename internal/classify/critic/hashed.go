@@ -60,8 +60,6 @@ func hashWords(words []string, classes int) (features []uint32, n int) {
 	return features, n
 }
 
-func hashedLarge(t *training) bool { return t.featureCount*len(t.classes) > largeModel }
-
 func learnHashed(ctx context.Context, t *training, want func(example int) bool) (learned, error) {
 	h := &hashed{features: t.features, idf: make([]float32, t.featureCount)}
 	var examples []logistic.Example

@@ -58,7 +58,7 @@ func (t *training) learn(ctx context.Context, want func(example int) bool) (lear
 
 // lanes returns the number of models that are trained at the same time.
 func (t *training) lanes() int {
-	if t.settings.Method == Logistic && hashedLarge(t) {
+	if t.settings.Method == Logistic && t.featureCount*len(t.classes) > largeModel {
 		return 1
 	}
 	return Folds

@@ -134,7 +134,7 @@ func Read(ctx context.Context, path string, kind Kind, in *Intake, open func(pat
 
 // Open opens a file and decompresses it if it is compressed by gzip, whatever its name.
 func Open(path string) (io.ReadCloser, error) {
-	return OpenThrough(path, unwatched)
+	return OpenThrough(path, func(r io.Reader) io.Reader { return r })
 }
 
 // OpenParts is Open of a file, or of all files of a folder, in the order of their names and concatenated, except
@@ -216,8 +216,6 @@ func (p *parts) Close() error {
 	}
 	return p.open.Close()
 }
-
-func unwatched(r io.Reader) io.Reader { return r }
 
 // OpenThrough is Open of a file whose bytes pass through another reader before they are decompressed.
 func OpenThrough(path string, through func(io.Reader) io.Reader) (io.ReadCloser, error) {

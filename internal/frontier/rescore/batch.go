@@ -27,7 +27,7 @@ type batch struct {
 	// first is where the links of each entry begin, and the end of the last one's. An entry that the pass need not
 	// score has none. Links with keys of their own are not included; they are scored when their entry is moved.
 	first []uint32
-	// For each link, in the order of the entries: its leaves (leafPair), or the bits of its score once it is scored, and
+	// For each link, in the order of the entries: its leaves, the first one in the upper half, or the bits of its score once it is scored, and
 	// the index of its page in pages, plus 1; 0 = the page was not read, or is gone.
 	scores []uint64
 	page   []uint32
@@ -68,8 +68,6 @@ const (
 	// collectPace is how many entries of the next batch are collected for each that is moved.
 	collectPace = 4
 )
-
-func leafPair(first, last uint32) uint64 { return uint64(first)<<32 | uint64(last) }
 
 // newBatch begins a batch after an ordinal.
 func (rs *Rescorer) newBatch(behind uint64) *batch {
@@ -207,7 +205,7 @@ func (a *Worker) collect(c *collected, ranking bool, from, to uint64) error {
 		}
 		for i := range e.Links { // those in its value
 			l := &e.Links[i]
-			c.leaves, c.pages = append(c.leaves, leafPair(l.First, l.Last)), append(c.pages, l.Page)
+			c.leaves, c.pages = append(c.leaves, uint64(l.First)<<32|uint64(l.Last)), append(c.pages, l.Page)
 		}
 		c.links[ordinal-from] = uint32(len(e.Links))
 		return true, nil

@@ -129,7 +129,7 @@ func (n *Notifier) emit(e *view.Event, now time.Time, text string, args ...any) 
 	n.state.Recent = n.state.Recent[max(0, len(n.state.Recent)-maxRecent):]
 	n.Source.Announce(n.state.Recent)
 	for _, h := range n.hooks {
-		if h.accepts(e) {
+		if h.Accepts(e.Kind, e.Crawl) && (e.Kind != pipeline.EventHarvestBelow || h.HarvestBelow == e.Figures["bound"]) {
 			n.state.Waiting[h.key] = append(n.state.Waiting[h.key], waiting{*e, now})
 			n.drop(h, now)
 		}

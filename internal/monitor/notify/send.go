@@ -62,10 +62,6 @@ func hooksOf(list pipeline.Webhooks) (hooks []*hook) {
 	return hooks
 }
 
-func (h *hook) accepts(e *view.Event) bool {
-	return h.Accepts(e.Kind, e.Crawl) && (e.Kind != pipeline.EventHarvestBelow || h.HarvestBelow == e.Figures["bound"])
-}
-
 // send begins to send the events that wait for a receiver, if it is due.
 func (n *Notifier) send(ctx context.Context, h *hook, now time.Time) {
 	if !n.Sends || n.state == nil || h.busy || now.Before(h.due) {

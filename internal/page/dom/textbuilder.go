@@ -6,15 +6,12 @@ import "strings"
 // collapsed, a line for each block. Words of different leaves are separated. It has the same bounds as Parse, so
 // that the tokens of both are the same.
 func Text(body []byte, contentType string) string {
-	r, _ := decodeAndRead(body, contentType, Settings{}.withDefaults(), newProse)
+	r, _ := decodeAndRead(body, contentType, Settings{}.withDefaults(), func(s Settings, size int) *reading {
+		r := newReading(s, size)
+		r.textBuilder = new(textBuilder)
+		return r
+	})
 	return r.textBuilder.text.String()
-}
-
-// newProse is newReading that also collects the text of the page.
-func newProse(s Settings, size int) *reading {
-	r := newReading(s, size)
-	r.textBuilder = new(textBuilder)
-	return r
 }
 
 // textBuilder is the text of a page under construction.

@@ -99,7 +99,8 @@ func (f *Finder) Suspects() *Suspects {
 				s.suspect(f.own[order[i-1]], f.own[order[i]])
 			}
 		}
-		s.compact()
+		slices.SortFunc(s.pairs, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+		s.pairs = slices.Compact(s.pairs)
 	}
 	f.bands = nil
 	for _, p := range s.pairs {
@@ -109,12 +110,6 @@ func (f *Finder) Suspects() *Suspects {
 }
 
 func (s *Suspects) suspect(a, b int32) { s.pairs = append(s.pairs, [2]int32{a, b}) }
-
-// compact sorts the pairs and removes duplicates.
-func (s *Suspects) compact() {
-	slices.SortFunc(s.pairs, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	s.pairs = slices.Compact(s.pairs)
-}
 
 // Needs reports whether the text of a page is needed for the second pass.
 func (s *Suspects) Needs(page int) bool {

@@ -73,7 +73,7 @@ type edge struct {
 // (schemas.CrawlControl.labels_from_urls).
 func New(urls bool) *Ranker {
 	return &Ranker{
-		waiting: make(map[string]*target), past: newPast(), prior: newPrior(), parts: newParts(), urls: urls,
+		waiting: make(map[string]*target), past: newPast(), prior: prior{priorStart}, parts: newParts(), urls: urls,
 		value: logistic(valueStart), behind: exponential(behindStart), next: firstFit, most: mostHeld,
 	}
 }

@@ -150,8 +150,6 @@ var priorStart = [4]float64{0, .35, .15, .4}
 
 const priorRidge = 3
 
-func newPrior() prior { return prior{priorStart} }
-
 func priorFeatures(s *source) [4]float64 { return [4]float64{1, s.rank, s.topicRank, s.inherited} }
 
 func (p *prior) of(s *source) (sum float64) {

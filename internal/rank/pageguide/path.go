@@ -89,7 +89,7 @@ func features(keywords int) int { return placeKeywords + 3*keywords }
 
 // path scores links by a MEMM.
 type path struct {
-	likest
+	cosines
 	description tfidf.Vector // of the topic
 	keywords    []string     // ascending
 	model       *memm.Model
@@ -129,13 +129,13 @@ func (j *path) view(r *reading) *pathView {
 	s := &pathView{path: j}
 	o := j.settings.Observe
 	if o.has(ObserveText) {
-		s.add(placeText, j.likeness(r))
+		s.add(placeText, j.largest(r))
 	}
 	if o.has(ObserveDescription) {
 		s.add(placeDescription, tfidf.Cosine(j.corpus.Vector(r.description()), j.description))
 	}
 	for _, l := range r.page.GetLinks() {
-		a := newKeywords(len(j.keywords))
+		a := make(keywords, (len(j.keywords)+7)/8)
 		if o.has(ObserveAnchorIn | ObserveAnchorOut) {
 			j.among(r.anchor(l), a.add)
 		}

@@ -11,8 +11,6 @@ import (
 // keywords is a bit set, in as few bytes as hold all.
 type keywords []byte
 
-func newKeywords(n int) keywords { return make(keywords, (n+7)/8) }
-
 func (k keywords) add(i uint32) { k[i/8] |= 1 << (i % 8) }
 
 // each calls f with its members, ascending.

@@ -144,9 +144,6 @@ func (g *Generation) send(ctx context.Context) error {
 	return fmt.Errorf("commit generation %d of group %s: %w", g.gen.ID, g.gen.GroupID, err)
 }
 
-// drain returns the time that work in progress has to end once a generation is over.
-func (c *Client) drain() time.Duration { return c.cfg.SessionTimeout / 2 }
-
 // RunGroup joins the consumer group of the stage and calls run for each partition of the topics
 // that each generation gives to this process. run returns once its context has ended (draining
 // begins) and its commits are flushed; before that only with an error, which ends RunGroup and is
@@ -245,7 +242,7 @@ func (c *Client) start(ctx context.Context, gen *kafka.Generation, run func(cont
 		}
 	}
 	startOne(func(ctx context.Context) {
-		context.AfterFunc(ctx, func() { time.AfterFunc(c.drain(), end) })
+		context.AfterFunc(ctx, func() { time.AfterFunc(c.cfg.SessionTimeout/2, end) }) // the time that work in progress has to end
 		ticker := time.NewTicker(commitPause)
 		defer ticker.Stop()
 		for {

@@ -83,7 +83,10 @@ func redirect(url weburl.URL, status int, location string) Meaning {
 func HTML(contentType string, body []byte) bool {
 	switch media := mediaType(contentType); media {
 	case "text/html", "application/xhtml+xml":
-		return !isBinary(sniffed(body))
+		// No format with a signature. Other data that is not text counts: pages contain stray control bytes, and UTF-16
+		// without a mark looks like it.
+		s := sniffed(body)
+		return strings.HasPrefix(s, "text/") || s == "application/octet-stream"
 	case "", "text/plain", "application/octet-stream", "unknown/unknown", "application/unknown", "*/*":
 		return strings.HasPrefix(sniffed(body), "text/html")
 	case "text/xml", "application/xml":
@@ -108,9 +111,3 @@ func mediaType(contentType string) string {
 }
 
 func sniffed(body []byte) string { return http.DetectContentType(body[:min(len(body), SniffLength)]) }
-
-// isBinary reports whether the sniffed type is that of a format with a signature. Other data that is not text does
-// not count: pages contain stray control bytes, and UTF-16 without a mark looks like it.
-func isBinary(sniffed string) bool {
-	return !strings.HasPrefix(sniffed, "text/") && sniffed != "application/octet-stream"
-}
