@@ -54,7 +54,7 @@ type LeapSettled struct {
 	Policy string `protobuf:"bytes,13,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Model used, ModelPublished.version; empty = none.
 	Model string `protobuf:"bytes,14,opt,name=model,proto3" json:"model,omitempty"`
-	// It trains (outcome, pairs setting and cap a target say so).
+	// It trains (by its outcome, the pairs setting and the cap of pairs a target).
 	Trains bool `protobuf:"varint,15,opt,name=trains,proto3" json:"trains,omitempty"`
 	// Request of v whose verdict settled it (RequestID).
 	Request []byte `protobuf:"bytes,16,opt,name=request,proto3" json:"request,omitempty"`

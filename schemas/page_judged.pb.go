@@ -66,7 +66,7 @@ type Judgement struct {
 	// Log odds of raw, nats: those of pages whose raw rounds to 0 or 1 differ. In [-1e6, 1e6]; not set in records of
 	// earlier versions (LogOddsOf).
 	LogOdds *float64 `protobuf:"fixed64,19,opt,name=log_odds,json=logOdds,proto3,oneof" json:"log_odds,omitempty"`
-	// log_odds among the classes that are subjects only: without those that say what form a page has (Other, listing,
+	// log_odds among the classes that are subjects only: without those for forms of pages (Other, listing,
 	// navigation).
 	TopicLogOdds  *float64 `protobuf:"fixed64,20,opt,name=topic_log_odds,json=topicLogOdds,proto3,oneof" json:"topic_log_odds,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -1,4 +1,4 @@
-"""The archive: pyarrow reads in its files what the topics say, row for row and column for column.
+"""The archive: pyarrow reads in its files what is in the topics, row for row and column for column.
 
 Files overlap; which of two rows counts is decided here by offset, as a reader of the files would.
 FORAGER_PIPELINE, where it is set, names the pipeline file of a running Forager, whose archive is

@@ -26,6 +26,6 @@ def test_cosines(cases):
         want = cosine_similarity(vectors)
         assert np.abs(want - case["cosines"]).max() < 1e-12
         np.fill_diagonal(want, 0)
-        assert np.abs(want.max(axis=1) - case["likest"]).max() < 1e-12
+        assert np.abs(want.max(axis=1) - case["largest"]).max() < 1e-12
         compared += (want > 0).sum()
     assert compared > 4000

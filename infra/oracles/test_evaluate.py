@@ -39,7 +39,7 @@ def subjects(folder, build):
 
 
 class Opinions:
-    """What held-out critics say of every page, and the report of the command."""
+    """The judgement of every page by its held-out critic, and the report of the command."""
 
     def __init__(self, forager, build, *args):
         pages = build / "pages.jsonl"

@@ -41,11 +41,11 @@ func (s *Server) answer(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answerTo passes the response, one value or several, to say. An error describes what is wrong with the query, or with the connection.
-func (s *Server) answerTo(r *http.Request, say func(any) error) error {
+// answerTo passes the response, one value or several, to send. An error describes what is wrong with the query, or with the connection.
+func (s *Server) answerTo(r *http.Request, send func(any) error) error {
 	q := r.URL.Query()
 	if r.URL.Path == "/.truths" && r.Method == http.MethodPost {
-		return s.truths(r.Body, say)
+		return s.truths(r.Body, send)
 	}
 	w, err := s.asked(q.Get("url"), q.Get("seed"))
 	if err != nil {
@@ -63,10 +63,10 @@ func (s *Server) answerTo(r *http.Request, say func(any) error) error {
 	end := min(from+min(n, mostNumbers), w.Size())
 	switch r.URL.Path {
 	case "/.truth":
-		return say(w.Truth(q.Get("url")))
+		return send(w.Truth(q.Get("url")))
 	case "/.truths":
 		for k := from; k < end && err == nil; k++ {
-			err = say(w.Truth(w.URL(k)))
+			err = send(w.Truth(w.URL(k)))
 		}
 		return err
 	case "/.urls":
@@ -74,20 +74,20 @@ func (s *Server) answerTo(r *http.Request, say func(any) error) error {
 		for k := from; k < end; k++ {
 			urls = append(urls, w.URL(k))
 		}
-		return say(urls)
+		return send(urls)
 	case "/.examples":
 		topic := q.Get("topic")
 		if topic != Other && !slices.Contains(w.topics, topic) {
 			return fmt.Errorf("there is no topic %q: /.topics lists them, and %s is none of them", topic, Other)
 		}
-		return say(append([]string{}, w.Examples(topic, int(min(n, mostExamples)))...))
+		return send(append([]string{}, w.Examples(topic, int(min(n, mostExamples)))...))
 	}
-	return say(w.Topics())
+	return send(w.Topics())
 }
 
 // truths returns the truths of URLs, one a line, all of which are read before the first response: otherwise
 // clients that send everything first would wait for ever.
-func (s *Server) truths(body io.Reader, say func(any) error) error {
+func (s *Server) truths(body io.Reader, send func(any) error) error {
 	b, err := io.ReadAll(body)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (s *Server) truths(body io.Reader, say func(any) error) error {
 		if err != nil {
 			w = s.webs[0] // its truth is that there is no such host
 		}
-		if err := say(w.Truth(url)); err != nil {
+		if err := send(w.Truth(url)); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (s *Server) asked(url, seed string) (*Web, error) {
 		return nil, fmt.Errorf("there is no web of the seed %s", seed)
 	}
 	if len(s.webs) != 1 {
-		return nil, errors.New("there are several webs: say which with seed=")
+		return nil, errors.New("there are several webs: name one with seed=")
 	}
 	return s.webs[0], nil
 }

@@ -663,10 +663,10 @@ func TestCrawlsInOneStoreAreSeparate(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	fail := func(what string, err error, says string) {
+	fail := func(what string, err error, expected string) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: error %v, want one with %q", what, err, says)
+		if err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%s: error %v, want one with %q", what, err, expected)
 		}
 	}
 	s := newScript(t, func(c *schemas.CrawlControl) { c.Policies[0].Ranker = schemas.Ranker_RANKER_APPRENTICE })
@@ -713,7 +713,7 @@ func TestErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for says, change := range map[string]func(*schemas.CrawlControl){
+	for expected, change := range map[string]func(*schemas.CrawlControl){
 		"neither pages nor requests": func(c *schemas.CrawlControl) { c.Budget = nil },
 		"belongs to crawl c":         func(c *schemas.CrawlControl) { c.Crawl = "x" },
 		"0 policies":                 func(c *schemas.CrawlControl) { c.Policies = nil },
@@ -739,7 +739,7 @@ func TestErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(fresh.ctl)
-		fail(says, shard.Configure(fresh.ctl, sc, Options{}), says)
+		fail(expected, shard.Configure(fresh.ctl, sc, Options{}), expected)
 	}
 }
 

@@ -37,8 +37,8 @@ func (d dice) guidance(n int) (all []*schemas.Guidance) {
 	return all
 }
 
-// said is the guidance of the page by the guide of a policy.
-func (p *nPage) said(by *schemas.Policy) *schemas.Guidance {
+// guidanceBy is the guidance of the page by the guide of a policy.
+func (p *nPage) guidanceBy(by *schemas.Policy) *schemas.Guidance {
 	for _, g := range p.guidance {
 		if g.GetGuide() == by.GetGuide() {
 			return g
@@ -63,7 +63,7 @@ func (l nLink) guided(by *schemas.Policy) (float64, bool) {
 }
 
 func (l nLink) scored(by *schemas.Policy) (float64, bool) {
-	switch scores := l.page.said(by).GetScores(); len(scores) {
+	switch scores := l.page.guidanceBy(by).GetScores(); len(scores) {
 	case 0:
 		return 0, false
 	case 1:
@@ -74,7 +74,7 @@ func (l nLink) scored(by *schemas.Policy) (float64, bool) {
 }
 
 func (l nLink) remembered(by *schemas.Policy) []byte {
-	switch states := l.page.said(by).GetStates(); len(states) {
+	switch states := l.page.guidanceBy(by).GetStates(); len(states) {
 	case 0:
 		return nil
 	case 1:

@@ -65,7 +65,7 @@ func (ln *learners) train(ctl *schemas.CrawlControl, o Options) (err error) {
 	return nil
 }
 
-// bytes returns what the learners keep in memory. Those of experiments need not say it.
+// bytes returns what the learners keep in memory. Learners of experiments need no method Bytes.
 func (ln *learners) bytes() (sum int) {
 	for _, l := range ln.byPolicy {
 		if l, ok := l.(interface{ Bytes() int }); ok {

@@ -189,7 +189,7 @@ func (n *naive) asksModel() bool {
 }
 
 // shadows are the places of an entry with links under the crawl's shadows, and those of the request.
-func (n *naive) shadows(e *nEntry) (places []nPlace, said []*schemas.ShadowPlace) {
+func (n *naive) shadows(e *nEntry) (places []nPlace, result []*schemas.ShadowPlace) {
 	if len(e.links) == 0 {
 		return nil, nil
 	}
@@ -199,9 +199,9 @@ func (n *naive) shadows(e *nEntry) (places []nPlace, said []*schemas.ShadowPlace
 		if at.in {
 			x = &schemas.ShadowPlace{Policy: p.GetName(), Tier: at.tier, Score: at.score, Model: at.model}
 		}
-		places, said = append(places, at), append(said, x)
+		places, result = append(places, at), append(result, x)
 	}
-	return places, said
+	return places, result
 }
 
 func (n *naive) configure(ctl *schemas.CrawlControl, sc *scope.Scope, o Options) {
@@ -545,8 +545,8 @@ func (n *naive) placeInGroup(e *nEntry, p *schemas.Policy) (out nPlace) {
 				return 1 / (1 + math.Exp(-(odds(r(l))+odds(l.anchor))/2))
 			}
 		case schemas.Ranker_RANKER_GUIDE:
-			if said, ok := l.guided(p); ok && !src.Seed {
-				return said
+			if result, ok := l.guided(p); ok && !src.Seed {
+				return result
 			}
 		case schemas.Ranker_RANKER_APPRENTICE:
 			if n.using.model != nil && !src.Seed {
@@ -1126,14 +1126,14 @@ func (n *naive) dispatch(now int64, most int) (out []*schemas.FetchRequest) {
 		e.state = state.InFlight
 		e.attempt++
 		at := e.places[lead]
-		shadowed, said := n.shadows(e)
+		shadowed, result := n.shadows(e)
 		id := schemas.RequestID(n.crawl, e.url, e.attempt)
 		e.request = &schemas.FetchRequest{
 			Id: id.Bytes(), Crawl: n.crawl, Url: e.url, Host: weburl.Host(e.url), Attempt: e.attempt,
 			Epoch: n.options.Epoch, Owner: n.options.Owner, Politeness: n.ctl.GetPoliteness(),
 			Score: at.score, Tier: at.tier, Policy: n.ctl.GetPolicies()[lead].GetName(), Model: at.model,
 			Depth: e.depth, Via: at.via, Hops: e.hops, DispatchedAt: now, Ordinal: uint64(len(n.log) + 1), Clock: n.clock,
-			PathState: n.pathTo(e, shadowed), Shadows: said, Models: n.schedule(),
+			PathState: n.pathTo(e, shadowed), Shadows: result, Models: n.schedule(),
 		}
 		if len(n.log) == 0 || now < n.startedAt {
 			n.startedAt = now

@@ -288,7 +288,7 @@ func TestALeaseIsObeyed(t *testing.T) {
 		apply(&schemas.LinkFound{Role: schemas.LinkRole_LINK_ROLE_NOTE, Note: &schemas.ShardNote{Epoch: epoch, Sequence: sequence, Lease: l}})
 	}
 	var flying []*schemas.FetchRequest
-	dispatched := func(want int, says string) {
+	dispatched := func(want int, expected string) {
 		t.Helper()
 		open() // it survives
 		rs, err := s.Dispatch(time.UnixMilli(5), 100)
@@ -296,7 +296,7 @@ func TestALeaseIsObeyed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if flying = append(flying, rs...); len(rs) != want {
-			t.Errorf("%s: %d requests, want %d", says, len(rs), want)
+			t.Errorf("%s: %d requests, want %d", expected, len(rs), want)
 		}
 	}
 	const all = math.MaxUint64

@@ -47,6 +47,6 @@ func TestShadowsSeeWhatTheChoiceSaw(t *testing.T) {
 func checkShadows(t *testing.T, leap *schemas.LeapSettled, want []*schemas.ShadowPlace) {
 	t.Helper()
 	if got := leap.GetShadows(); !proto.Equal(&schemas.LeapSettled{Shadows: got}, &schemas.LeapSettled{Shadows: want}) {
-		t.Errorf("from %s to %s shadows say %v, want %v", leap.GetU(), leap.GetV(), got, want)
+		t.Errorf("from %s to %s shadows have %v, want %v", leap.GetU(), leap.GetV(), got, want)
 	}
 }

@@ -31,16 +31,16 @@ func FieldsOf(ctl *schemas.CrawlControl) Fields {
 // Judge returns the judgement of a page, which follows from the page and the critic alone. Judgement.marking is not set.
 // The error is that of the classifier.
 func (c *Critic) Judge(ctx context.Context, page *schemas.Page, with Fields) (*schemas.Judgement, error) {
-	say := critic.Say
+	judge := critic.Judge
 	if with.Posteriors {
-		say = critic.SayWhole
+		judge = critic.JudgeWithPosteriors
 	}
-	j, err := say(ctx, c.Classifier, page, c.Weights)
+	j, err := judge(ctx, c.Classifier, page, c.Weights)
 	if err != nil {
 		return nil, err
 	}
 	if with.Anchors {
-		if j.Anchors, err = critic.SayAnchors(ctx, c.Classifier, page, c.Weights, with.URLs); err != nil {
+		if j.Anchors, err = critic.JudgeAnchors(ctx, c.Classifier, page, c.Weights, with.URLs); err != nil {
 			return nil, err
 		}
 	}
@@ -81,7 +81,7 @@ func (j *Judge) shadow(ctx context.Context, ctl *schemas.CrawlControl, version s
 	var judged *schemas.Judgement
 	by, err := j.Models.Critic(ctx, ctl, version, false)
 	if err == nil {
-		judged, err = j.call(ctx, &Critic{hasty(by.Classifier), version, by.Weights}, page, Fields{})
+		judged, err = j.call(ctx, &Critic{failFast(by.Classifier), version, by.Weights}, page, Fields{})
 	}
 	switch {
 	case err == nil:
@@ -101,8 +101,8 @@ func (j *Judge) call(ctx context.Context, by *Critic, page *schemas.Page, with F
 	return judged, err
 }
 
-// hasty returns the classifier without retries of a failing service.
-func hasty(by critic.Classifier) critic.Classifier {
+// failFast returns the classifier without retries of a failing service.
+func failFast(by critic.Classifier) critic.Classifier {
 	if c, ok := by.(interface{ FailFast() critic.Classifier }); ok {
 		return c.FailFast()
 	}

@@ -77,7 +77,7 @@ func (j *Judge) guidance(
 	}
 	all, errs := make([]*schemas.Guidance, len(versions)), make([]error, len(versions))
 	run := func(i int) error {
-		g, err := guide.Say(ctx, guides[i], versions[i], &guide.View{Page: page, Judgement: judged, State: states[versions[i]]})
+		g, err := guide.Run(ctx, guides[i], versions[i], &guide.View{Page: page, Judgement: judged, State: states[versions[i]]})
 		all[i] = g
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()

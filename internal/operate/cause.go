@@ -56,12 +56,12 @@ func causes(crawl string, st *schemas.CrawlStatus, p *Pipeline, now time.Time) (
 	if Ended(st) {
 		return list, nil
 	}
-	return list, hindering(list, st)
+	return list, mainCause(list, st)
 }
 
-// hindering is the cause that hinders a crawl: what holds all of it, or else, if the window is not half full and no URL may be requested
+// mainCause is what hinders a crawl most: what holds all of it, or else, if the window is not half full and no URL may be requested
 // now, what most URLs wait for.
-func hindering(list []Cause, st *schemas.CrawlStatus) (main *Cause) {
+func mainCause(list []Cause, st *schemas.CrawlStatus) (main *Cause) {
 	starved := st.GetState() == schemas.ShardState_SHARD_STATE_RUNNING && 2*st.GetInFlight() < uint64(st.GetWindow())
 	for i := range list {
 		c := &list[i]

@@ -69,7 +69,7 @@ func TestCausesAreNamed(t *testing.T) {
 				Activity: k.activity,
 			}
 			x := Summarize("c", st, k.p)
-			x.Say("2.0 pages/s")
+			x.SetSentence("2.0 pages/s")
 			sum := 0.0
 			for _, c := range x.Causes {
 				sum += c.Share

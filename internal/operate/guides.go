@@ -74,7 +74,7 @@ func readNoURLs(ctx context.Context, b *Topics, store registry.Store, ctl *schem
 	if !ctl.GetLabelsFromUrls() {
 		return nil
 	}
-	const both = "labels_from_urls: %s %s reads URLs, from which the labels follow: what it finds would say nothing"
+	const both = "labels_from_urls: %s %s reads URLs, from which the labels follow: its results would mean nothing"
 	if ctl.GetCritic() != "" {
 		if by, version, err := OpenCritic(ctx, b, store, ctl.GetCritic()); err != nil {
 			return err

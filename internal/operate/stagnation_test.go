@@ -36,7 +36,7 @@ func TestStagnation(t *testing.T) {
 	} {
 		x := Summarize("c", k.st, nil)
 		x.stagnation(k.ctl, k.st)
-		x.Say("")
+		x.SetSentence("")
 		if !reflect.DeepEqual(x.Marks, k.marks) || (len(x.Rejected) > 0) != (len(k.want) > 0) || strings.Contains(x.Sentence, "rejected") != (len(k.want) > 0) {
 			t.Errorf("%s: marks %v, rejected %v: %s", k.name, x.Marks, x.Rejected, x.Sentence)
 		}

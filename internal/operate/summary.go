@@ -47,7 +47,7 @@ type Summary struct {
 func Summarize(crawl string, st *schemas.CrawlStatus, p *Pipeline) Summary {
 	if st == nil {
 		x := Summary{Crawl: crawl, State: "waiting", Reason: "prioritize has not taken it up yet (forager up starts the stages)"}
-		x.Say("")
+		x.SetSentence("")
 		return x
 	}
 	x := Summary{
@@ -65,7 +65,7 @@ func Summarize(crawl string, st *schemas.CrawlStatus, p *Pipeline) Summary {
 		x.Loss = 1 - x.Harvest
 	}
 	x.Causes, x.Main = causes(crawl, st, p, time.Now())
-	x.Say("")
+	x.SetSentence("")
 	return x
 }
 
@@ -102,8 +102,8 @@ func (b *Topics) HarvestFrom(crawl string) string {
 	return ""
 }
 
-// Say makes the sentence, with the rate of a crawl that runs.
-func (x *Summary) Say(rate string) {
+// SetSentence makes the sentence, with the rate of a crawl that runs.
+func (x *Summary) SetSentence(rate string) {
 	x.Sentence = x.State
 	if rate != "" && x.State == "running" {
 		x.Sentence += ", " + rate

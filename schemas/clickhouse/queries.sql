@@ -4,7 +4,7 @@
 
 -- # Sums
 
--- overview: sums of every crawl; as_of and rows of the view sums say of when and of how many rows they are
+-- overview: sums of every crawl; as_of and rows of the view sums are when and of how many rows they were computed
 SELECT
     crawl, requests, delivered, targets, round(relevance / greatest(delivered, 1), 4) AS harvest, round(delivered - relevance, 2) AS loss, bytes,
     leaps, round(leaps_relevance / greatest(leaps_delivered, 1), 4) AS leap_harvest

@@ -97,7 +97,7 @@ func TestGuidesAreAsked(t *testing.T) {
 	by := func(guide string) *schemas.Policy {
 		return &schemas.Policy{Name: "p", Ranker: schemas.Ranker_RANKER_GUIDE, Guide: guide}
 	}
-	said := func(r stream.Record) string {
+	result := func(r stream.Record) string {
 		t.Helper()
 		outs, err := w.stage.Apply(t.Context(), r)
 		_, j := one(t, outs, err)
@@ -109,17 +109,17 @@ func TestGuidesAreAsked(t *testing.T) {
 	}
 	w.revise(t, ctl(by(version), &schemas.Policy{Name: "q", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}, by(version)))
 	path := steps(t, &schemas.PathStep{Guide: "other/1", State: []byte("z")}, &schemas.PathStep{Guide: version, State: []byte("ab")})
-	if got := said(linked(t, path, nil)); got != version+` [5 4] ["abx"] ;` || asked != 1 {
+	if got := result(linked(t, path, nil)); got != version+` [5 4] ["abx"] ;` || asked != 1 {
 		t.Errorf("asked %d times, %s", asked, got)
 	}
-	if got := said(linked(t, nil, nil)); got != version+` [5 4] ["x"] ;` {
+	if got := result(linked(t, nil, nil)); got != version+` [5 4] ["x"] ;` {
 		t.Errorf("at a seed: %s", got)
 	}
 	for name, change := range map[string]func(*schemas.PageParsed){
 		"no links": func(p *schemas.PageParsed) { p.Page.Links = nil },
 		"nofollow": func(p *schemas.PageParsed) { p.Page.Nofollow = true },
 	} {
-		if got := said(linked(t, []byte("opaque"), change)); got != "" || asked != 2 {
+		if got := result(linked(t, []byte("opaque"), change)); got != "" || asked != 2 {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -131,7 +131,7 @@ func TestGuidesAreAsked(t *testing.T) {
 	}
 	from = -1
 	for _, reason := range []string{httpmodel.Rubbish, httpmodel.Rubbish, httpmodel.Open} {
-		if got := said(linked(t, path, nil)); !strings.Contains(got, "[] [] the predicate does not answer ("+reason) {
+		if got := result(linked(t, path, nil)); !strings.Contains(got, "[] [] the predicate does not answer ("+reason) {
 			t.Errorf("rubbish: %s", got)
 		}
 	}
@@ -139,7 +139,7 @@ func TestGuidesAreAsked(t *testing.T) {
 		t.Errorf("%v and %v failures are counted", a, b)
 	}
 	w.revise(t, ctl(&schemas.Policy{Name: "q", Ranker: schemas.Ranker_RANKER_SOFT_FOCUS}))
-	if got := said(linked(t, []byte("opaque"), nil)); got != "" {
+	if got := result(linked(t, []byte("opaque"), nil)); got != "" {
 		t.Errorf("without a guide: %s", got)
 	}
 }

@@ -58,7 +58,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprint(w, s.body)
 }
 
-func (s *service) says(status int, body string) {
+func (s *service) respond(status int, body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status, s.body = status, body
@@ -75,7 +75,7 @@ func asking(t testing.TB, s http.Handler, more, fallback string) []byte {
 	return p.Marshal()
 }
 
-// TestMarkingAgain: judgements follow the newest control record, and say which one that was.
+// TestMarkingAgain: judgements follow the newest control record, and name it.
 func TestMarkingAgain(t *testing.T) {
 	w := newWorld(t)
 	version := w.publish(t, "games", trained(t, "Games/chess", "Games/go", "Home"))
@@ -109,7 +109,7 @@ func TestHotSwap(t *testing.T) {
 	}
 }
 
-// TestShadows: what shadows say is recorded, and neither a missing one nor one that does not fit
+// TestShadows: what shadows judge is recorded, and neither a missing one nor one that does not fit
 // changes or holds up the judgement.
 func TestShadows(t *testing.T) {
 	w := newWorld(t)
@@ -140,7 +140,7 @@ func TestShadows(t *testing.T) {
 		t.Errorf("a shadow of other topics: %v", x)
 	}
 	fetches := w.fetches.Load()
-	s.says(200, "rubbish")
+	s.respond(200, "rubbish")
 	if x := w.judged(t).Shadows[1]; !strings.Contains(x.Failure, "rubbish") || x.Raw != 0 {
 		t.Errorf("a service as shadow that answers rubbish: %v", x)
 	}
@@ -184,7 +184,7 @@ func TestPredicateWithAFallback(t *testing.T) {
 		body   string
 		reason string
 	}{{200, `{"pages":[{"error":"too short"}]}`, httpmodel.Refused}, {200, "yes", httpmodel.Rubbish}, {500, "", httpmodel.Status}, {200, "", httpmodel.Open}} {
-		s.says(c.status, c.body)
+		s.respond(c.status, c.body)
 		if j := w.judged(t); j.Critic != fallback || j.Degraded != c.reason || j.Raw <= .5 || j.Raw == .75 || j.Marking != 1 {
 			t.Errorf("%s: %v", c.reason, j)
 		}
@@ -209,7 +209,7 @@ func TestPredicateWithoutAFallback(t *testing.T) {
 	if j := judged(t, outs[0]); j.Outcome != schemas.Outcome_OUTCOME_FAILED_CRITIC_SCORE || j.Judgement != nil || s.asked != 1 {
 		t.Errorf("%v after %d requests", j, s.asked)
 	}
-	s.says(200, "")
+	s.respond(200, "")
 	w.control(t, "c", w.publish(t, "asked", asking(t, s, "patience: 1s", "")), "chess")
 	if j := w.judged(t); j.Raw != .75 {
 		t.Errorf("judgement %v", j)

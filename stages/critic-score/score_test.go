@@ -343,7 +343,7 @@ func TestPoisonIsAnsweredForTheRequest(t *testing.T) {
 			t.Errorf("%s: %v with %v for %v", name, j, p, request)
 		}
 		if !strings.Contains(p.Detail, c.detail) {
-			t.Errorf("%s: detail %q does not say %q", name, p.Detail, c.detail)
+			t.Errorf("%s: detail %q does not contain %q", name, p.Detail, c.detail)
 		}
 		if kept := string(request.PathState) == "opaque" && p.Status == 200 && p.FetchedAt == 5; kept != c.kept {
 			t.Errorf("%s: what the record had is kept: %v", name, kept)

@@ -28,7 +28,7 @@ func renewed(revision uint64, change func(*schemas.CrawlControl)) *schemas.Crawl
 	return ctl
 }
 
-func (b *bench) say(ctl *schemas.CrawlControl) {
+func (b *bench) publish(ctl *schemas.CrawlControl) {
 	b.t.Helper()
 	value, err := proto.Marshal(ctl)
 	if err == nil {
@@ -91,7 +91,7 @@ func silent(t *testing.T, models []*schemas.ModelPublished, controls []*schemas.
 // changes meanwhile or the process is killed.
 func TestAGuideComesIntoUse(t *testing.T) {
 	b := newBench(t)
-	b.say(renewed(1, nil))
+	b.publish(renewed(1, nil))
 	models, controls := b.renew(4, .1) // a multiple, but nothing to learn from
 	silent(t, models, controls)
 	models, controls = b.renew(2, .9)
@@ -108,18 +108,18 @@ func TestAGuideComesIntoUse(t *testing.T) {
 	if only(t, controls, 2, 6); len(models) > 0 {
 		t.Fatalf("made once more: %v", models)
 	}
-	b.say(renewed(2, func(c *schemas.CrawlControl) { c.Window = 7 })) // an operator was faster
+	b.publish(renewed(2, func(c *schemas.CrawlControl) { c.Window = 7 })) // an operator was faster
 	_, controls = b.renew(0, 0)
 	first = only(t, controls, 3, 6)
 	if first.GetWindow() != 7 || first.GetPolicies()[1].GetGuide() != p.GetGuide() {
 		t.Fatalf("sent %v", first)
 	}
-	b.say(first)
+	b.publish(first)
 	models, controls = b.renew(1, .1) // after 8 pages, no new target
 	if second := only(t, controls, 4, 8); len(models) > 0 || second.GetPolicies()[1].GetGuide() != p.GetGuide() {
 		t.Fatalf("%v, %v", models, second)
 	} else {
-		b.say(second)
+		b.publish(second)
 	}
 	models, controls = b.renew(4, .8)
 	third := only(t, controls, 5, 12)
@@ -128,7 +128,7 @@ func TestAGuideComesIntoUse(t *testing.T) {
 	}
 	deleted := proto.CloneOf(first)
 	deleted.Revision, deleted.State = 5, schemas.CrawlState_CRAWL_STATE_DELETED // and that was faster, too
-	b.say(deleted)
+	b.publish(deleted)
 	_, controls = b.renew(0, 0)
 	if last := only(t, controls, 6, 6); last.GetState() != schemas.CrawlState_CRAWL_STATE_DELETED {
 		t.Fatalf("sent %v", last)
@@ -146,7 +146,7 @@ func TestNoGuideForAFinishedCrawl(t *testing.T) {
 		"several shards":      func(c *schemas.CrawlControl) { c.Shards = 2 },
 	} {
 		b := newBench(t)
-		b.say(renewed(1, change))
+		b.publish(renewed(1, change))
 		if models, controls := b.renew(6, .9); len(models)+len(controls) > 0 {
 			t.Errorf("%s: sent %v, %v", name, models, controls)
 		}

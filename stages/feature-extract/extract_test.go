@@ -198,7 +198,7 @@ func TestPoisonIsAnsweredForTheRequest(t *testing.T) {
 			t.Errorf("%s: %v for %v", name, f, request)
 		}
 		if !strings.Contains(f.Detail, c.detail) {
-			t.Errorf("%s: detail %q does not say %q", name, f.Detail, c.detail)
+			t.Errorf("%s: detail %q does not contain %q", name, f.Detail, c.detail)
 		}
 		if kept := string(request.PathState) == "opaque" && f.Status == 200 && f.FetchedAt == 5; kept != c.kept {
 			t.Errorf("%s: what the record had is kept: %v", name, kept)

@@ -541,8 +541,8 @@ func FuzzRetryAfter(f *testing.F) {
 	}
 	now := time.UnixMilli(1_800_000_000_000)
 	f.Fuzz(func(t *testing.T, value string) {
-		if wait, said := retryAfter(value, now); wait < 0 || !said && wait != 0 {
-			t.Fatalf("%q: %s, %t", value, wait, said)
+		if wait, result := retryAfter(value, now); wait < 0 || !result && wait != 0 {
+			t.Fatalf("%q: %s, %t", value, wait, result)
 		}
 	})
 }

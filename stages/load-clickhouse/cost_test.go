@@ -28,8 +28,8 @@ const costs = "## What a query reads\n\n" +
 	"size in memory of the columns that it reads of a row. The test measures both, as `rows_read` and `bytes_read` of ClickHouse. `depths` of a crawl of 50\n" +
 	"million requests so reads some 200 million rows and 5 GB. `EXPLAIN ESTIMATE` before a query of your own counts the rows of each table.\n\n" +
 	"The view `sums` has sums of a crawl by minute, host, topic, depth, policy, model and outcome, each in six rows or fewer of `sums_rows`: what is read does\n" +
-	"not grow with the pages. load-clickhouse computes them again when a crawl has a tenth more rows, and when it has no more; `as_of` and `rows` say of\n" +
-	"when and of how many rows they are. All other views are exact at any time (docs/decisions/0532).\n\n" +
+	"not grow with the pages. load-clickhouse computes them again when a crawl has a tenth more rows, and when it has no more; `as_of` and `rows` are\n" +
+	"when and of how many rows they were computed. All other views are exact at any time (docs/decisions/0532).\n\n" +
 	"`fetches_rows`, `judgements_rows`, `requests_rows` and `verdicts_rows` have about a row a request, `links_rows` one a link, `leaps_rows` one a link\n" +
 	"whose target has its verdict. `hubs_rows` grows with the logarithm of the pages; the others are small and grow with time, models and failures. Whole\n" +
 	"rows, in bytes, after `forager demo --pages 1500 --keep`, with some 4,000 requests of three crawls:\n\n" +

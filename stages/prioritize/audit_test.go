@@ -131,7 +131,7 @@ func (a *audit) record(r stream.Record) error {
 		if err := proto.Unmarshal(r.Value, st); err != nil {
 			return err
 		}
-		a.crawls[st.GetCrawl()].said(st)
+		a.crawls[st.GetCrawl()].readStatus(st)
 	case schemas.TopicCrawlControl:
 		a.crawls[string(r.Key)].controlled(controlOf(r))
 	case schemas.TopicDeadLetter:
@@ -185,8 +185,8 @@ func (c *auditCrawl) delivered(shard uint32) (pages uint64) {
 	return pages
 }
 
-// said reads a status.
-func (c *auditCrawl) said(st *schemas.CrawlStatus) {
+// readStatus reads a status.
+func (c *auditCrawl) readStatus(st *schemas.CrawlStatus) {
 	c.last[st.GetShard()] = st
 	old := c.statuses[st.GetShard()]
 	if old != nil && (st.GetEpoch() < old.GetEpoch() || st.GetEpoch() == old.GetEpoch() && st.GetAt() < old.GetAt()) {

@@ -108,9 +108,9 @@ func TestLastStatusIsOfTheState(t *testing.T) {
 				d.now = d.wake
 			}
 		}
-		is, said := d.p.crawls["c"].shard.Status(d.now), d.status("c")
-		if said.GetActivity() != is.GetActivity() || said.GetQueued() != is.GetQueued() || said.GetRefused()["excluded"] == 0 {
-			t.Errorf("steps of %s: the last status is %v, the state %v", took, said, is)
+		is, result := d.p.crawls["c"].shard.Status(d.now), d.status("c")
+		if result.GetActivity() != is.GetActivity() || result.GetQueued() != is.GetQueued() || result.GetRefused()["excluded"] == 0 {
+			t.Errorf("steps of %s: the last status is %v, the state %v", took, result, is)
 		}
 	}
 }

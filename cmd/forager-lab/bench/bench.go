@@ -198,7 +198,7 @@ func (c *Command) crawl(s *cli.Session, w benchWeb) (runs []Run, err error) {
 	}
 	for _, crawl := range w.crawls {
 		for _, ranker := range c.Rankers {
-			d.Say("\ncrawling %s with %s on %d processors", crawl.name, ranker, c.Cores)
+			d.Printf("\ncrawling %s with %s on %d processors", crawl.name, ranker, c.Cores)
 			run, err := b.run(crawl, ranker, published.GetVersion())
 			if err != nil {
 				return nil, err
@@ -411,7 +411,7 @@ func (b *bench) profile(crawl string) (wait func()) {
 			errs = append(errs, get(name, "allocs", "allocs.pprof"))
 		}
 		if err := errors.Join(errs...); err != nil {
-			b.Say("profiles of %s: %v", crawl, err)
+			b.Printf("profiles of %s: %v", crawl, err)
 		}
 	}
 }

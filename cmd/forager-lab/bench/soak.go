@@ -170,7 +170,7 @@ func (c *SoakCommand) crawl(b *bench) (*SoakReport, error) {
 		x.Seconds = time.Since(began).Seconds()
 		r.Samples = append(r.Samples, x)
 		if len(r.Samples)%20 == 0 {
-			b.Say("%5.0fs  pages %7d  frontier %8d  loop %d ms  lag %s", x.Seconds, x.Pages, x.Queued, x.Latency, b.Lag())
+			b.Printf("%5.0fs  pages %7d  frontier %8d  loop %d ms  lag %s", x.Seconds, x.Pages, x.Queued, x.Latency, b.Lag())
 		}
 		if x.Pages*50 >= c.Pages*uint64(len(r.Disk)+1) {
 			r.Disk = append(r.Disk, SoakDisk{x.Pages, b.disk()})

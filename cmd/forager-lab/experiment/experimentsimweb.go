@@ -50,7 +50,7 @@ const Taught = "taught"
 func (c *SimwebCommand) Help() string {
 	return `Crawls synthetic webs in this process, with every ranker from the same seeds, once for each setting of
 cues, and prints means over the webs with 95 % intervals. The same command prints the same numbers
-every time. These results test the code only; they say nothing about real crawls: see infra/simweb.
+every time. These results test the code only; they are no evidence about real crawls: see infra/simweb.
 
   forager-lab experiment-simweb --cues peaked --rankers soft-focus,apprentice --budget 500
 

@@ -47,7 +47,7 @@ computed; the same command writes the same bytes.
 
 The first takes about an hour on four cores with the webs of two task files, the third many times that. The end of the page names the data and the settings.
 
-Results on synthetic webs test the code only; they say nothing about real crawls.`
+Results on synthetic webs test the code only; they are no evidence about real crawls.`
 }
 
 func (c *experimentPapers) Run(s *cli.Session) error {

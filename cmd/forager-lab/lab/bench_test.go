@@ -53,8 +53,8 @@ func TestBenchOverHTTP(t *testing.T) {
 		code := Run(t.Context(), args, new(bytes.Buffer), &stderr)
 		return stderr.String(), code
 	}
-	if said, code := command("--ranker", "mine="+address, "--access", "examples", "--rankers", "random,oracle,soft-focus,soft-focus@perfect,mine@perfect"); code != cli.ExitOK {
-		t.Fatalf("exit %d: %s", code, said)
+	if printed, code := command("--ranker", "mine="+address, "--access", "examples", "--rankers", "random,oracle,soft-focus,soft-focus@perfect,mine@perfect"); code != cli.ExitOK {
+		t.Fatalf("exit %d: %s", code, printed)
 	}
 	b, err := os.ReadFile(filepath.Join(out, "study.json"))
 	var rep study.Report
@@ -84,8 +84,8 @@ func TestBenchOverHTTP(t *testing.T) {
 	for want, args := range map[string][]string{
 		"name of another ranker": {"--ranker", "mixture=" + address}, "http:// or https://": {"--ranker", "mine=nowhere"}, `no ranker "yours"`: {"--rankers", "yours"},
 	} {
-		if said, code := command(args...); code != cli.ExitUsage || !strings.Contains(said, want) {
-			t.Errorf("%v: exit %d, %s", args, code, said)
+		if printed, code := command(args...); code != cli.ExitUsage || !strings.Contains(printed, want) {
+			t.Errorf("%v: exit %d, %s", args, code, printed)
 		}
 	}
 }

@@ -21,23 +21,23 @@ import (
 func TestServeSimweb(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
-	var said bytes.Buffer
+	var printed bytes.Buffer
 	ended := make(chan int, 1)
 	access := filepath.Join(t.TempDir(), "access.log")
 	go func() {
-		ended <- Run(ctx, []string{"serve-simweb", "--listen", "127.0.0.1:0", "--seeds", "401,402", "--pages", "100000000", "--hazards", "--hazard", "throttled=0,slow=0,stalled=1", "--access-log", access}, writer, &said)
+		ended <- Run(ctx, []string{"serve-simweb", "--listen", "127.0.0.1:0", "--seeds", "401,402", "--pages", "100000000", "--hazards", "--hazard", "throttled=0,slow=0,stalled=1", "--access-log", access}, writer, &printed)
 		writer.Close()
 	}()
 	defer func() {
 		cancel()
 		if code := <-ended; code != cli.ExitOK {
-			t.Errorf("exit code %d: %s", code, &said)
+			t.Errorf("exit code %d: %s", code, &printed)
 		}
 	}()
 	line := make([]byte, 300)
 	n, err := reader.Read(line)
 	if err != nil {
-		t.Fatalf("it did not begin: %v, %s", err, &said)
+		t.Fatalf("it did not begin: %v, %s", err, &printed)
 	}
 	_, rest, _ := strings.Cut(strings.TrimSpace(string(line[:n])), "the proxy ")
 	address, example, ok := strings.Cut(rest, "; such as ")
@@ -70,13 +70,13 @@ func TestServeSimweb(t *testing.T) {
 }
 
 func TestServeSimwebRefuses(t *testing.T) {
-	for args, says := range map[string]string{
+	for args, expected := range map[string]string{
 		"--pages 5": "5 pages, want", "--cues loud": "loud", "--listen 192.0.2.1:80": "not a loopback address", "--seeds x": "seeds",
 		"--hazard fire=1": "no hazard \"fire\"; there are: calendars", "--hazard huge=2": "huge is 2, want a share", "--branches 0": "topics",
 	} {
 		var out, stderr bytes.Buffer
 		code := Run(t.Context(), append([]string{"serve-simweb"}, strings.Fields(args)...), &out, &stderr)
-		if code != cli.ExitUsage || !strings.Contains(stderr.String(), says) {
+		if code != cli.ExitUsage || !strings.Contains(stderr.String(), expected) {
 			t.Errorf("%s: exit %d, %s", args, code, &stderr)
 		}
 	}

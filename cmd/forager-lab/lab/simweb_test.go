@@ -18,9 +18,9 @@ func TestExperimentSimweb(t *testing.T) {
 		return out.String(), err.String(), code
 	}
 	args := "--seeds 501,502 --pages 4000 --budget 60 --cues peaked,absent --rankers unfocused,soft-focus,apprentice,taught"
-	first, said, code := command(args)
+	first, printed, code := command(args)
 	if code != cli.ExitOK {
-		t.Fatalf("exit %d: %s", code, said)
+		t.Fatalf("exit %d: %s", code, printed)
 	}
 	var groups []tables.Group
 	if err := json.Unmarshal([]byte(first), &groups); err != nil || len(groups) != 4 {
@@ -49,21 +49,21 @@ func TestExperimentSimweb(t *testing.T) {
 	if again, _, _ := command(args); again != first {
 		t.Error("the same command prints other numbers")
 	}
-	overlap, said, code := command("--seeds 501 --pages 4000 --budget 400 --cues peaked --rankers soft-focus --overlap --host-window 2 --pause 1s")
+	overlap, printed, code := command("--seeds 501 --pages 4000 --budget 400 --cues peaked --rankers soft-focus --overlap --host-window 2 --pause 1s")
 	if err := json.Unmarshal([]byte(overlap), &groups); err != nil || code != cli.ExitOK || len(groups) != 1 {
-		t.Fatalf("exit %d: %s %v", code, said, err)
+		t.Fatalf("exit %d: %s %v", code, printed, err)
 	}
 	if rate := groups[0].Rankers[0].Measures["pages/s"].Mean; rate < 1 || rate > 100 {
 		t.Errorf("hosts with pauses of a second gave %v pages a second", rate)
 	}
-	for args, says := range map[string]string{
+	for args, expected := range map[string]string{
 		"--seeds 501,301": "seed 301: simweb was made", "--teacher 1": "made with seeds below 401", "--critic 101": "made with", "--rankers none": "no ranker \"none\"", "--topic none": "no topic \"none\"; there are: Tundkimhol", "--cues loud": "loud", "--pages 7": "7 pages",
 	} {
-		if _, said, code := command(args); code != cli.ExitUsage || !strings.Contains(said, says) {
-			t.Errorf("%s: exit %d, %s", args, code, said)
+		if _, printed, code := command(args); code != cli.ExitUsage || !strings.Contains(printed, expected) {
+			t.Errorf("%s: exit %d, %s", args, code, printed)
 		}
 	}
-	if _, said, code := command("--rankers oracle --pages 2000 --seeds 501 --cues absent --budget 10"); code != cli.ExitFailure || !strings.Contains(said, "not for webs that are computed") {
-		t.Errorf("oracle: exit %d, %s", code, said)
+	if _, printed, code := command("--rankers oracle --pages 2000 --seeds 501 --cues absent --budget 10"); code != cli.ExitFailure || !strings.Contains(printed, "not for webs that are computed") {
+		t.Errorf("oracle: exit %d, %s", code, printed)
 	}
 }

@@ -13,19 +13,19 @@ func TestTrainingWarns(t *testing.T) {
 	good := critic.ClassReport{Name: "A", Examples: 30, Recall: .9}
 	bad := []critic.ClassReport{{Name: "B"}, {Name: "C"}, {Name: "D"}, {Name: "E"}, {Name: "F"}, {Name: "G"}}
 	for name, c := range map[string]struct {
-		r    critic.Report
-		s    critic.Settings
-		says []string
+		r        critic.Report
+		s        critic.Settings
+		expected []string
 	}{
 		"good":         {critic.Report{Measured: critic.Measured{Calibrated: critic.Measures{Accuracy: .8}}, Classes: []critic.ClassReport{good}}, critic.Settings{}, nil},
 		"lost classes": {critic.Report{Measured: critic.Measured{Calibrated: critic.Measures{Accuracy: .8}}, Classes: append(bad, good)}, critic.Settings{Minimum: 20}, []string{"6 of the 7 classes", "B, C, D, E, F and 1 more", "raise --minimum above 20", "--model logistic"}},
 		"accuracy":     {critic.Report{Measured: critic.Measured{Calibrated: critic.Measures{Accuracy: .448}}, Classes: []critic.ClassReport{good}}, critic.Settings{Method: critic.Logistic}, []string{"55 % of the held-out pages", "next: give the small classes more examples"}},
 	} {
 		got := strings.Join(trainingWarnings(&c.r, c.s), "\n")
-		if c.says == nil && got != "" {
+		if c.expected == nil && got != "" {
 			t.Errorf("%s: %s", name, got)
 		}
-		for _, want := range c.says {
+		for _, want := range c.expected {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q is not in %q", name, want, got)
 			}

@@ -34,7 +34,7 @@ type criticEvaluate struct {
 	Exact    bool     `help:"Use the topics of the examples as they are: no tree, no pruning."`
 	HTML     string   `name:"html" help:"Write all of it to this file, one page that needs nothing else." placeholder:"FILE"`
 	Curve    bool     `help:"Also train on an eighth, a quarter and a half of the examples." default:"true" negatable:""`
-	Pages    string   `help:"Write what the held-out critics say of every page to this file, one JSON object a line." placeholder:"FILE"`
+	Pages    string   `help:"Write the judgement of every page by its held-out critic to this file, one JSON object a line." placeholder:"FILE"`
 	Force    bool     `help:"Replace files that are there already."`
 	learnFlags
 	sourceFlags

@@ -148,7 +148,7 @@ func ShowLiked(s *cli.Session, version string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("model %s: %w", version, err)
 	}
-	on, off := c.Telling(30)
+	on, off := c.StrongestWords(30)
 	r := struct {
 		Version    string            `json:"version"`
 		Kind       string            `json:"kind"`

@@ -123,7 +123,7 @@ func (c *criticMark) ask(s *cli.Session, t *OpenedCritic) error {
 		}
 	}
 	if s.JSON || !cli.Interactive(os.Stdin) || !cli.Interactive(s.Stdout) {
-		if err := t.say(s, yes, no, true); err != nil {
+		if err := t.addMarks(s, yes, no, true); err != nil {
 			return err
 		}
 		return s.Print(list, func(w io.Writer) {

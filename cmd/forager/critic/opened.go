@@ -13,8 +13,8 @@ import (
 	"forager/schemas"
 )
 
-// say stores marks of pages.
-func (t *OpenedCritic) say(ctx context.Context, yes, no []string, drawn bool) error {
+// addMarks stores marks of pages.
+func (t *OpenedCritic) addMarks(ctx context.Context, yes, no []string, drawn bool) error {
 	for _, marked := range []struct {
 		urls  []string
 		right bool
@@ -33,9 +33,9 @@ func (t *OpenedCritic) say(ctx context.Context, yes, no []string, drawn bool) er
 	return nil
 }
 
-// keep is say, and prints the result.
+// keep is addMarks, and prints the result.
 func (t *OpenedCritic) keep(s *cli.Session, yes, no []string, drawn bool) error {
-	if err := t.say(s, yes, no, drawn); err != nil {
+	if err := t.addMarks(s, yes, no, drawn); err != nil {
 		return err
 	}
 	r := struct {

@@ -19,8 +19,8 @@ type criticRetrain struct {
 
 func (c *criticRetrain) Help() string {
 	return `The critic is trained on its likes and background, on what was marked (forager critic mark, forager critic expand)
-and, with --crawl, on a sample of the pages that a crawl has met. Answers about drawn pages (forager critic mark CRAWL --ask N) also
-say how many of the background are on topic. It becomes a new version; crawls go on with the
+and, with --crawl, on a sample of the pages that a crawl has met. Marks of drawn pages (forager critic mark CRAWL --ask N) also
+estimate how many of the background are on topic. It becomes a new version; crawls go on with the
 one they have without --use.
 
   forager critic retrain chemistry

@@ -47,8 +47,8 @@ type TaxonomyReport struct {
 	// Several is the number of examples of more than one class.
 	Several int `json:"of_several_classes"`
 	// Copies are pages with the same words, Near those with nearly the same.
-	Copies Likeness `json:"copies"`
-	Near   Likeness `json:"near"`
+	Copies Similar `json:"copies"`
+	Near   Similar `json:"near"`
 }
 
 // PreparedClass is a class that a critic is trained on.
@@ -67,8 +67,8 @@ type PrunedTopic struct {
 	Into     string `json:"into"`
 }
 
-// Likeness summarises groups of similar pages.
-type Likeness struct {
+// Similar summarises groups of similar pages.
+type Similar struct {
 	Groups int `json:"groups"`
 	Pages  int `json:"pages"`
 	// Across is the number of groups whose pages differ in their classes: contradictory labels.
@@ -205,8 +205,8 @@ func (r *TaxonomyReport) prepare(tree *taxonomy.Tree, list []taxonomy.Example) (
 const firstSimilar = 10
 
 // sumUp summarises what groups of similar pages mean for the classes.
-func sumUp(groups []neardup.Group, list []taxonomy.Example, tree *taxonomy.Tree, classes [][]int32) Likeness {
-	l := Likeness{Groups: len(groups), Pairs: []classPair{}, First: []likePages{}}
+func sumUp(groups []neardup.Group, list []taxonomy.Example, tree *taxonomy.Tree, classes [][]int32) Similar {
+	l := Similar{Groups: len(groups), Pairs: []classPair{}, First: []likePages{}}
 	pairs := make(map[[2]int32]int)
 	for _, g := range groups {
 		l.Pages += len(g.Pages)
@@ -290,7 +290,7 @@ func (r *TaxonomyReport) print(w io.Writer, depth int) {
 	r.Near.print(w, "NEARLY THE SAME WORDS")
 }
 
-func (l *Likeness) print(w io.Writer, what string) {
+func (l *Similar) print(w io.Writer, what string) {
 	fmt.Fprintf(w, "%s: %d groups of %d pages; %d of the groups lie in different classes\n", what, l.Groups, l.Pages, l.Across)
 	for _, p := range l.Pairs {
 		fmt.Fprintf(w, "%9d in both %s and %s\n", p.Groups, p.A, p.B)

@@ -123,7 +123,7 @@ func (f *Flags) RunOn(s *cli.Session, open func() (*Environment, error)) error {
 	err := d.run(open)
 	if f.Keep {
 		if err == nil {
-			d.Say("watch the crawls at %s", deploy.MonitorAddress(d.Config))
+			d.Printf("watch the crawls at %s", deploy.MonitorAddress(d.Config))
 		}
 		return err
 	}
@@ -164,7 +164,7 @@ func WriteReport(dir, name string, report any) error {
 	return os.WriteFile(filepath.Join(dir, name), append(b, '\n'), 0o644)
 }
 
-func (d *Demo) Say(format string, args ...any) { fmt.Fprintf(d.S.Stderr, format+"\n", args...) }
+func (d *Demo) Printf(format string, args ...any) { fmt.Fprintf(d.S.Stderr, format+"\n", args...) }
 
 func (d *Demo) run(open func() (*Environment, error)) error {
 	began := time.Now()
@@ -172,7 +172,7 @@ func (d *Demo) run(open func() (*Environment, error)) error {
 		return err
 	}
 	defer d.Books.Close()
-	d.Say("ready after %.0f s: Kafka, S3, ClickHouse and %d stages run; logs in %s",
+	d.Printf("ready after %.0f s: Kafka, S3, ClickHouse and %d stages run; logs in %s",
 		time.Since(began).Seconds(), len(cli.StageNames), d.Stack.Logs())
 
 	published, err := models.PublishCritic(d.S, d.Config, d.Books, "demo", d.Environment.Critic, nil)
@@ -182,7 +182,7 @@ func (d *Demo) run(open func() (*Environment, error)) error {
 	var prior string
 	var names []string
 	if t := d.Environment.training; t != nil {
-		d.Say("\nteaching: the apprentice learns on another synthetic web, topic %s, %d pages", d.Environment.Topic, t.budget)
+		d.Printf("\nteaching: the apprentice learns on another synthetic web, topic %s, %d pages", d.Environment.Topic, t.budget)
 		if _, err := d.crawl("teacher", "apprentice", published.GetVersion(), t.seeds, t.budget, ""); err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (d *Demo) run(open func() (*Environment, error)) error {
 	}
 	report := &Report{Web: d.Environment.Name, Topic: d.Environment.Topic}
 	for _, ranker := range []string{"soft-focus", "apprentice"} {
-		d.Say("\ncrawling %s with %s: topic %s, %d pages", d.Environment.Name, ranker, d.Environment.Topic, d.Environment.Budget)
+		d.Printf("\ncrawling %s with %s: topic %s, %d pages", d.Environment.Name, ranker, d.Environment.Topic, d.Environment.Budget)
 		p := ""
 		if ranker == "apprentice" {
 			p = prior
@@ -206,7 +206,7 @@ func (d *Demo) run(open func() (*Environment, error)) error {
 		names = append(names, ranker)
 	}
 	report.PeakMemory = d.PeakMemory()
-	d.Say("")
+	d.Printf("")
 	report.Verify.OK = true
 	for _, n := range names {
 		result, err := datacmd.AuditCrawl(d.S, d.Config, d.Books, n)
@@ -489,7 +489,7 @@ func (d *Demo) follow(name string, began time.Time) (*schemas.CrawlStatus, error
 			if terminal && !finished {
 				d.S.Status("%s", line)
 			} else {
-				d.Say("%s", line)
+				d.Printf("%s", line)
 			}
 		}
 		if finished {

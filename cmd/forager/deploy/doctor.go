@@ -81,7 +81,7 @@ func (c *DoctorCommand) examine(s *cli.Session) []Finding {
 		if err == nil {
 			detail, err = checkRestarts(cfg.Data, p)
 		}
-		add("processes", detail, "their logs say why; forager up starts them again, and nothing is lost", err)
+		add("processes", detail, "the cause is in their logs; forager up starts them again, and nothing is lost", err)
 	}
 	detail, err := checkDisk(cfg)
 	add("disk", detail, "free space there, or lower disk.pause_below; crawls go on by themselves", err)

@@ -45,7 +45,7 @@ func (c *UpCommand) Run(s *cli.Session) error {
 	if err := cfg.MakeData(); err != nil {
 		return err
 	}
-	say := func(format string, args ...any) {
+	printf := func(format string, args ...any) {
 		if !s.JSON {
 			fmt.Fprintf(s.Stdout, format+"\n", args...)
 		}
@@ -67,7 +67,7 @@ func (c *UpCommand) Run(s *cli.Session) error {
 			return err
 		}
 		for _, p := range started {
-			say("%-12s ready at %s", p.name, p.address)
+			printf("%-12s ready at %s", p.name, p.address)
 		}
 	}
 	if !c.Parts {

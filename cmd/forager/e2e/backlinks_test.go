@@ -65,8 +65,8 @@ func (r *rig) layers(w *simweb.Web, topic string) *layersWorld {
 	if err := os.WriteFile(file, []byte(edges.String()), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
-	if said := r.mustRun("guide", "backlinks", file, "--name", "parents"); !strings.Contains(said, "parents of 400 pages") {
-		r.t.Errorf("guide backlinks printed %s", said)
+	if printed := r.mustRun("guide", "backlinks", file, "--name", "parents"); !strings.Contains(printed, "parents of 400 pages") {
+		r.t.Errorf("guide backlinks printed %s", printed)
 	}
 	if out.parents, _, err = backlink.NewTable(backlink.EdgesOf(r.s, strings.NewReader(edges.String()), 0, func(string) bool { return true })); err != nil {
 		r.t.Fatal(err)

@@ -53,7 +53,7 @@ func browser(t *testing.T, faults *[]string) context.Context {
 }
 
 // TestBrowser opens every view in a Chromium, in the widths of a desk and a telephone, light and dark: nothing is wider than the window,
-// axe-core finds nothing serious, the actions do what they say, no script of a crawled page runs. Screenshots are written to build/browser.
+// axe-core finds nothing serious, the actions do what their labels name, no script of a crawled page runs. Screenshots are written to build/browser.
 func TestBrowser(t *testing.T) {
 	r := watched(t)
 	o := r.operator()

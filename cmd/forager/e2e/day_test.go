@@ -68,32 +68,32 @@ func (r *rig) twoCrawls(t *testing.T, g *demo.Environment) {
 // testRebuild makes a guide of a paused crawl's pages and ranks the crawl by it, twice; a crawl that has finished is unchanged.
 func (r *rig) testRebuild(crawl, over string) {
 	r.t.Helper()
-	for args, says := range map[string]string{
+	for args, expected := range map[string]string{
 		crawl + " --guide near --least 100000": "are wanted (--least): try again later",
 		over + " --guide near":                 "there is nothing left to rank",
 	} {
-		if out, stderr, code := r.run(append([]string{"guide", "rebuild"}, strings.Fields(args)...)...); code != cli.ExitFailure || !strings.Contains(stderr, says) {
-			r.t.Errorf("guide rebuild %s: exit %d, %s%s; want %q", args, code, out, stderr, says)
+		if out, stderr, code := r.run(append([]string{"guide", "rebuild"}, strings.Fields(args)...)...); code != cli.ExitFailure || !strings.Contains(stderr, expected) {
+			r.t.Errorf("guide rebuild %s: exit %d, %s%s; want %q", args, code, out, stderr, expected)
 		}
 	}
 	before := "apprentice"
 	for range 2 {
-		said := guide.Rebuilt{Trained: new(guide.Trained), Switched: new(crawlcmd.Switched)}
-		if err := json.Unmarshal([]byte(r.mustRun("--json", "guide", "rebuild", crawl, "--guide", "near")), &said); err != nil {
+		printed := guide.Rebuilt{Trained: new(guide.Trained), Switched: new(crawlcmd.Switched)}
+		if err := json.Unmarshal([]byte(r.mustRun("--json", "guide", "rebuild", crawl, "--guide", "near")), &printed); err != nil {
 			r.t.Fatal(err)
 		}
-		if said.Targets < 10 || len(said.Layers) < 2 || said.Layers[1] == 0 || said.Ranker != "context-graph" || said.Before != before || !strings.HasPrefix(said.Version, "near/") {
-			r.t.Fatalf("guide rebuild: %+v, %+v", said.Trained, said.Switched)
+		if printed.Targets < 10 || len(printed.Layers) < 2 || printed.Layers[1] == 0 || printed.Ranker != "context-graph" || printed.Before != before || !strings.HasPrefix(printed.Version, "near/") {
+			r.t.Fatalf("guide rebuild: %+v, %+v", printed.Trained, printed.Switched)
 		}
 		before = "context-graph"
 		st := r.mustResume(crawl)
 		r.until(crawl, "ranked by its own graph", time.Minute, func(now *schemas.CrawlStatus) bool { return now.GetPages() > st.GetPages()+40 })
 		r.mustRun("crawl", "pause", crawl)
 		asked := slices.ContainsFunc(r.pages(crawl), func(p *answered) bool {
-			return slices.ContainsFunc(p.GetJudgement().GetGuidance(), func(g *schemas.Guidance) bool { return g.GetGuide() == said.Version })
+			return slices.ContainsFunc(p.GetJudgement().GetGuidance(), func(g *schemas.Guidance) bool { return g.GetGuide() == printed.Version })
 		})
 		if !asked {
-			r.t.Errorf("no page of %s was shown to %s", crawl, said.Version)
+			r.t.Errorf("no page of %s was shown to %s", crawl, printed.Version)
 		}
 	}
 }

@@ -197,16 +197,16 @@ func (r *rig) shadowsTold(crawl string) {
 	if !slices.Equal(urls(crawl), urls("soft-focus")) {
 		r.t.Errorf("shadows changed the pages of %s", crawl)
 	}
-	said := make(map[string]int)
+	printed := make(map[string]int)
 	for _, leap := range records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl) {
 		for _, s := range leap.GetShadows() {
 			if s.GetModel() != "" || s.GetTier() == 1 && s.GetPolicy() == "memm-marginal" || s.GetPolicy() == "in-links" && s.GetScore() > .5 {
-				said[s.GetPolicy()]++
+				printed[s.GetPolicy()]++
 			}
 		}
 	}
-	if len(said) != 3 {
-		r.t.Errorf("shadows by model, by guide and by links: %v", said)
+	if len(printed) != 3 {
+		r.t.Errorf("shadows by model, by guide and by links: %v", printed)
 	}
 	r.verified(crawl)
 	var x reportcmd.CrawlReport

@@ -107,7 +107,7 @@ func (r *rig) testImport(t *testing.T, urls []string) {
 	out := r.mustRun(args...)
 	for _, want := range []string{"3 examples of 3 topics", "2  not fetched", urls[2] + ": client-error", urls[4] + ": robots-disallowed"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("critic import does not say %q:\n%s", want, out)
+			t.Errorf("critic import does not contain %q:\n%s", want, out)
 		}
 	}
 	first, err := os.ReadFile(to)

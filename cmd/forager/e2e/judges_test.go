@@ -227,7 +227,7 @@ func (r *rig) testReportOfJudges(t *testing.T) {
 	out := r.mustRun("report", "judged")
 	for _, want := range []string{"JUDGED BY", "as the fallback: timeout", "shadow ruled/", "they agree on"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("the report does not say %q:\n%s", want, out)
+			t.Errorf("the report does not contain %q:\n%s", want, out)
 		}
 	}
 	t.Logf("%s", out)

@@ -340,7 +340,7 @@ func (k *kills) measure() {
 const cachesFill = 10 * time.Minute
 
 // flat compares the medians of the last third with those of the second, in runs in which caches are full by then, and the peaks of stages with
-// the memory that they may take. Peaks say nothing about growth: in outages each record in flight waits in a goroutine, and after them
+// the memory that they may take. Peaks are no sign of growth: in outages each record in flight waits in a goroutine, and after them
 // stages read topics again, whose pages Go keeps until its next collection.
 func (k *kills) flat() {
 	k.t.Helper()

@@ -90,8 +90,8 @@ func (r *rig) watchLiked(crawl, second string) []string {
 			ctl, err := r.books.Control(crawl)
 			return ctl.GetCritic() != second, err
 		})
-		if _, said, code := r.run("crawl", "resume", crawl); err == nil && code != cli.ExitOK {
-			err = errors.New(said)
+		if _, printed, code := r.run("crawl", "resume", crawl); err == nil && code != cli.ExitOK {
+			err = errors.New(printed)
 		}
 		resumed <- err
 	}()

@@ -49,17 +49,17 @@ func (r *rig) fails(t *testing.T, code int, args []string, want ...string) {
 	t.Helper()
 	begun := time.Now()
 	stdout, stderr, got := r.run(args...)
-	said := stdout + stderr
+	printed := stdout + stderr
 	if got != code {
-		t.Errorf("forager %s: exit %d, want %d:\n%s", strings.Join(args, " "), got, code, said)
+		t.Errorf("forager %s: exit %d, want %d:\n%s", strings.Join(args, " "), got, code, printed)
 	}
 	for _, w := range want {
-		if !strings.Contains(said, w) {
-			t.Errorf("forager %s: does not say %q:\n%s", strings.Join(args, " "), w, said)
+		if !strings.Contains(printed, w) {
+			t.Errorf("forager %s: does not contain %q:\n%s", strings.Join(args, " "), w, printed)
 		}
 	}
-	if strings.Contains(said, "goroutine ") || !strings.Contains(stderr, "forager: ") {
-		t.Errorf("forager %s: not an error message:\n%s", strings.Join(args, " "), said)
+	if strings.Contains(printed, "goroutine ") || !strings.Contains(stderr, "forager: ") {
+		t.Errorf("forager %s: not an error message:\n%s", strings.Join(args, " "), printed)
 	}
 	if d := time.Since(begun); d > time.Minute {
 		t.Errorf("forager %s: took %s to fail", strings.Join(args, " "), d)
@@ -633,9 +633,9 @@ func (r *rig) testServeWeb(t *testing.T) {
 	for i := at + 30; i < at+60; i++ {
 		broken[i] ^= 0xa5
 	}
-	client, said := r.served(t, r.file("broken.warc.gz", string(broken)), "--urls", filepath.Join(r.dir, "rest.urls"))
-	if want := fmt.Sprintf("offset %d is damaged", at); !strings.Contains(said.String(), want) {
-		t.Errorf("serve-web does not say %q: %s", want, said)
+	client, printed := r.served(t, r.file("broken.warc.gz", string(broken)), "--urls", filepath.Join(r.dir, "rest.urls"))
+	if want := fmt.Sprintf("offset %d is damaged", at); !strings.Contains(printed.String(), want) {
+		t.Errorf("serve-web does not contain %q: %s", want, printed)
 	}
 	rest := urls("rest.urls")
 	if want := slices.DeleteFunc(all, func(u string) bool { return u == lost }); !slices.Equal(rest, want) {
@@ -712,20 +712,20 @@ func (r *rig) testStop(t *testing.T, g *demo.Environment) {
 }
 
 // served runs serve-web until the test ends and returns a client that uses its proxy.
-func (r *rig) served(t *testing.T, args ...string) (client *http.Client, said *bytes.Buffer) {
+func (r *rig) served(t *testing.T, args ...string) (client *http.Client, printed *bytes.Buffer) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(r.s)
 	reader, writer := io.Pipe()
-	said = new(bytes.Buffer)
+	printed = new(bytes.Buffer)
 	ended := make(chan int, 1)
 	go func() {
-		ended <- root.Run(ctx, append([]string{"serve-web", "--listen", "127.0.0.1:0"}, args...), writer, said)
+		ended <- root.Run(ctx, append([]string{"serve-web", "--listen", "127.0.0.1:0"}, args...), writer, printed)
 		writer.Close()
 	}()
 	t.Cleanup(func() {
 		cancel()
 		if code := <-ended; code != cli.ExitOK {
-			t.Errorf("serve-web ended with exit code %d: %s", code, said)
+			t.Errorf("serve-web ended with exit code %d: %s", code, printed)
 		}
 	})
 	line := make([]byte, 200)
@@ -740,7 +740,7 @@ func (r *rig) served(t *testing.T, args ...string) (client *http.Client, said *b
 	}
 	transport := &http.Transport{Proxy: http.ProxyURL(proxy)}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: 10 * time.Second}, said
+	return &http.Client{Transport: transport, Timeout: 10 * time.Second}, printed
 }
 
 // watchUntil interrupts crawl watch once it has printed a text.

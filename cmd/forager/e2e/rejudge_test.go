@@ -71,7 +71,7 @@ func (r *rig) judgements(t *testing.T, name string, ctl *schemas.CrawlControl) m
 		if err := proto.Unmarshal(m.GetParsed(), parsed); err != nil {
 			t.Fatal(err)
 		}
-		j, err := critic.Say(r.s, by, parsed.GetPage(), weights)
+		j, err := critic.Judge(r.s, by, parsed.GetPage(), weights)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -213,8 +213,8 @@ func twoReplicas(t *testing.T, budget uint64) {
 	// Topics that feed no other stage are complete, too.
 	r.sameAsTopics(t)
 	r.learnt(crawls[1], budget)
-	if said := r.retrain(crawls[1]); !said.Live || said.Pages != budget {
-		t.Errorf("the newest model is not that of all leaps: %+v", said)
+	if printed := r.retrain(crawls[1]); !printed.Live || printed.Pages != budget {
+		t.Errorf("the newest model is not that of all leaps: %+v", printed)
 	}
 }
 

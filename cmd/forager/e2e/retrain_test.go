@@ -133,12 +133,12 @@ func (r *rig) liveModels(t *testing.T, store *objects.Store, crawl string) map[u
 
 func (r *rig) retrain(args ...string) model.Retrained {
 	r.t.Helper()
-	var said model.Retrained
+	var printed model.Retrained
 	out := r.mustRun(append([]string{"--json", "retrain"}, args...)...)
-	if err := json.Unmarshal([]byte(out), &said); err != nil {
+	if err := json.Unmarshal([]byte(out), &printed); err != nil {
 		r.t.Fatalf("%v\n%s", err, out)
 	}
-	return said
+	return printed
 }
 
 // testLiveModels: retraining gives every model of live training, bit for bit.
@@ -155,16 +155,16 @@ func (r *rig) testLiveModels(t *testing.T, store *objects.Store) {
 			if pages == last {
 				args = args[:5] // the default
 			}
-			said := r.retrain(args...)
+			printed := r.retrain(args...)
 			got, err := os.ReadFile(file)
-			if err != nil || !bytes.Equal(got, want) || !said.Live || said.Published {
-				t.Errorf("through %d from the %s: %d bytes, live %d bytes, %+v, %v", pages, from, len(got), len(want), said, err)
+			if err != nil || !bytes.Equal(got, want) || !printed.Live || printed.Published {
+				t.Errorf("through %d from the %s: %d bytes, live %d bytes, %+v, %v", pages, from, len(got), len(want), printed, err)
 			}
 		}
 	}
 	for _, from := range []string{"topic", "archive"} { // the leaps of four shards in one
-		if said := r.retrain("parted", "--from", from); !said.Live || said.Pages < 90 {
-			t.Errorf("of four shards, from the %s: %+v", from, said)
+		if printed := r.retrain("parted", "--from", from); !printed.Live || printed.Pages < 90 {
+			t.Errorf("of four shards, from the %s: %+v", from, printed)
 		}
 	}
 	r.learnsTrees(t, store)
@@ -278,21 +278,21 @@ func (r *rig) testUse(t *testing.T, g *demo.Environment) {
 	paused := r.until("used", "paused", time.Minute, func(st *schemas.CrawlStatus) bool {
 		return st.GetState() == schemas.ShardState_SHARD_STATE_PAUSED && st.GetInFlight() == 0
 	})
-	said := r.retrain("used", "--d-max", "1", "--use")
-	if !said.Used || !said.Published || said.Live {
-		t.Fatalf("%+v", said)
+	printed := r.retrain("used", "--d-max", "1", "--use")
+	if !printed.Used || !printed.Published || printed.Live {
+		t.Fatalf("%+v", printed)
 	}
-	r.until("used", "ranking by it", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetModel() == said.Version && st.GetActivity() == "" })
+	r.until("used", "ranking by it", time.Minute, func(st *schemas.CrawlStatus) bool { return st.GetModel() == printed.Version && st.GetActivity() == "" })
 	r.mustRun("crawl", "resume", "used")
 	st := r.until("used", "finished", time.Minute, finished)
-	if st.GetModel() != said.Version {
-		t.Errorf("it ended with the model %s, want %s", st.GetModel(), said.Version)
+	if st.GetModel() != printed.Version {
+		t.Errorf("it ended with the model %s, want %s", st.GetModel(), printed.Version)
 	}
 	after := 0
 	for _, m := range r.requests(t, "used") {
 		if m.GetOrdinal() > paused.GetDispatched() {
 			after++
-			if m.GetModel() != said.Version {
+			if m.GetModel() != printed.Version {
 				t.Errorf("request %d was ranked by %q", m.GetOrdinal(), m.GetModel())
 			}
 		}
@@ -316,21 +316,21 @@ func (r *rig) testInterrupted(t *testing.T, store *objects.Store) {
 	if out, err := cmd.CombinedOutput(); err == nil {
 		t.Fatalf("its failpoint was never reached: %s", out)
 	}
-	said := r.retrain("live", "--d-max", "3", "-o", filepath.Join(r.dir, "three.model"))
-	if said.Live || r.books.Published(said.Version) != nil {
-		t.Errorf("half published, it is listed as known: %+v", said)
+	printed := r.retrain("live", "--d-max", "3", "-o", filepath.Join(r.dir, "three.model"))
+	if printed.Live || r.books.Published(printed.Version) != nil {
+		t.Errorf("half published, it is listed as known: %+v", printed)
 	}
-	whole, err := store.Get(r.s, schemas.ModelObject("apprentice", said.Version))
+	whole, err := store.Get(r.s, schemas.ModelObject("apprentice", printed.Version))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, err := os.ReadFile(said.File); err != nil || !bytes.Equal(whole, want) {
+	if want, err := os.ReadFile(printed.File); err != nil || !bytes.Equal(whole, want) {
 		t.Errorf("the object is not the model (%v)", err)
 	}
-	if again := r.retrain("live", "--d-max", "3", "--publish"); again.Version != said.Version || !again.Published {
+	if again := r.retrain("live", "--d-max", "3", "--publish"); again.Version != printed.Version || !again.Published {
 		t.Errorf("published again: %+v", again)
 	}
-	r.until("live", "announced", time.Minute, func(*schemas.CrawlStatus) bool { return r.books.Published(said.Version) != nil })
+	r.until("live", "announced", time.Minute, func(*schemas.CrawlStatus) bool { return r.books.Published(printed.Version) != nil })
 }
 
 // testWithoutApprentice: the leaps of a crawl that no apprentice ranks train one, all of them.
@@ -444,10 +444,10 @@ func (r *rig) testForgotten(t *testing.T) {
 	more := r.retrain("live", "--d-max", "8").Version
 	r.forget(schemas.TopicLeapSettled, schemas.TopicPageJudged)
 	r.fails(t, cli.ExitFailure, []string{"retrain", "live"}, "the topic retains them from", "--from archive")
-	if said := r.retrain("live", "--from", "archive"); !said.Live || said.Pages != 180 {
-		t.Errorf("from the archive alone: %+v", said)
+	if printed := r.retrain("live", "--from", "archive"); !printed.Live || printed.Pages != 180 {
+		t.Errorf("from the archive alone: %+v", printed)
 	}
-	if said := r.retrain("live", "--from", "archive", "--d-max", "8"); said.Version != more {
-		t.Errorf("with pages from the archive alone: %s, want %s", said.Version, more)
+	if printed := r.retrain("live", "--from", "archive", "--d-max", "8"); printed.Version != more {
+		t.Errorf("with pages from the archive alone: %s, want %s", printed.Version, more)
 	}
 }

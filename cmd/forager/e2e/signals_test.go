@@ -74,7 +74,7 @@ func files(t *testing.T, dir string) (names []string) {
 // broker, a store or ClickHouse that never responds, computes for long, or prints something and continues. OUT
 // is an empty folder, IN one of examples.
 type signalled struct {
-	asks, computes, says string
+	asks, computes, expected string
 	// code is the exit code; 0 = cli.ExitFailure.
 	code int
 	// brief is the reason why a command needs no test.
@@ -110,8 +110,8 @@ var signals = map[string]signalled{
 	"verify":           {asks: "c"},
 	"why":              {asks: "http://h.example/ --crawl c"},
 	"localgraph":       {asks: "--crawl c --target http://h.example/"},
-	"serve-web":        {says: "IN/small.warc.gz --listen 127.0.0.1:0", code: cli.ExitOK},
-	"serve-simweb":     {says: "--listen 127.0.0.1:0", code: cli.ExitOK},
+	"serve-web":        {expected: "IN/small.warc.gz --listen 127.0.0.1:0", code: cli.ExitOK},
+	"serve-simweb":     {expected: "--listen 127.0.0.1:0", code: cli.ExitOK},
 	"demo":             {brief: "see TestDemosEndTheirProcesses"},
 	"bench":            {brief: "see TestDemosEndTheirProcesses"},
 	"soak":             {brief: "see TestDemosEndTheirProcesses"},
@@ -179,7 +179,7 @@ func TestCommandsEndAfterASignal(t *testing.T) {
 		known[name] = true
 		c, ok := signals[name]
 		if !ok {
-			t.Errorf("%s is not in the table: say how it comes to take long, or why it cannot", name)
+			t.Errorf("%s is not in the table: add how it can take long, or why it cannot", name)
 			return
 		}
 		if c.brief != "" {
@@ -302,18 +302,18 @@ func (c signalled) endsAfter(t *testing.T, program, in string, name []string, si
 	out, temp := t.TempDir(), t.TempDir()
 	refused := newSilent(t)
 	args := append([]string{"--config", refused.pipeline(t)}, name...)
-	for _, a := range strings.Fields(c.asks + c.computes + c.says) {
+	for _, a := range strings.Fields(c.asks + c.computes + c.expected) {
 		a = strings.NewReplacer("OUT", out, "IN/", in+"/", "+", " ").Replace(a)
 		args = append(args, a)
 	}
 	code := cli.ExitFailure
-	if c.says != "" {
+	if c.expected != "" {
 		code = c.code
 	}
 	var printed printout
 	underway := func(pid int) bool {
 		switch {
-		case c.says != "":
+		case c.expected != "":
 			return printed.String() != ""
 		case c.computes != "" || slices.Equal(name, []string{"experiment-simweb"}):
 			cpu, err := deploy.CPUTime(pid)

@@ -72,10 +72,10 @@ func (r *rig) testPause(t *testing.T, crawl string, g *demo.Environment) {
 func (r *rig) testCtrlC(t *testing.T, crawl string) {
 	ctx, cancel := context.WithCancel(r.s)
 	defer cancel()
-	said := &callsOff{cancel: cancel}
-	code := root.Run(ctx, []string{"--config", r.path, "crawl", "watch", crawl}, io.Discard, said)
-	if want := fmt.Sprintf("forager: interrupted; crawl %q goes on", crawl); code != cli.ExitFailure || !strings.Contains(said.String(), want) {
-		t.Errorf("crawl watch: exit %d, %s; want %q", code, said, want)
+	printed := &callsOff{cancel: cancel}
+	code := root.Run(ctx, []string{"--config", r.path, "crawl", "watch", crawl}, io.Discard, printed)
+	if want := fmt.Sprintf("forager: interrupted; crawl %q goes on", crawl); code != cli.ExitFailure || !strings.Contains(printed.String(), want) {
+		t.Errorf("crawl watch: exit %d, %s; want %q", code, printed, want)
 	}
 }
 

@@ -72,8 +72,8 @@ func TestEnduranceVerifyAMillionLinks(t *testing.T) {
 func (r *rig) verifyProcess(crawl string, db *analytics.DB) (verify, clickhouse int64) {
 	r.t.Helper()
 	cmd := exec.CommandContext(r.s, filepath.Join(bin(r.t), "forager"), "--config", r.path, "verify", crawl)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var printed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &printed
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func (r *rig) verifyProcess(crawl string, db *analytics.DB) (verify, clickhouse 
 	for tick := time.NewTicker(100 * time.Millisecond); ; {
 		select {
 		case err := <-ended:
-			r.t.Logf("%s", &said)
+			r.t.Logf("%s", &printed)
 			if err != nil {
 				r.t.Errorf("verify %s: %v", crawl, err)
 			}

@@ -27,7 +27,7 @@ import (
 // excludedEnd is the end of the URLs that the crawl excludes.
 const excludedEnd = "7.html"
 
-// history is what the topics say of a crawl of one shard, by brute force.
+// history is what the topics contain of a crawl of one shard, by brute force.
 type history struct {
 	ctl *schemas.CrawlControl
 	// links by page, "" for seeds, to the URLs that it links to; linkers the other way round.
@@ -243,7 +243,7 @@ func (h *history) redirected(u, v string) bool {
 	return false
 }
 
-// explained asks about URLs of a crawl, and compares the answers with what the topics say.
+// explained asks about URLs of a crawl, and compares the answers with the contents of the topics.
 func (r *rig) explained(t *testing.T, g *demo.Environment) {
 	web := &crowded{next: r.web.handler, links: 1}
 	for i := range 100 {

@@ -69,7 +69,7 @@ func (c *modelsUse) Run(s *cli.Session) error {
 		if version == "" {
 			fmt.Fprintf(w, "%s ranks by the newest model, now %s\n", c.Crawl, cmp.Or(want, "none"))
 		} else {
-			fmt.Fprintf(w, "%s ranks by %s until you say otherwise (forager models use %s newest)\n", c.Crawl, version, c.Crawl)
+			fmt.Fprintf(w, "%s ranks by %s until it is changed (forager models use %s newest)\n", c.Crawl, version, c.Crawl)
 		}
 	})
 }

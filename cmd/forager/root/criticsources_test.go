@@ -80,7 +80,7 @@ func TestCriticTaxonomy(t *testing.T) {
 	if diff := cmp.Diff([][]string{{"Crafts/Weaving", "Crafts/weaving"}}, r.Similar); diff != "" {
 		t.Error(diff)
 	}
-	pair := func(l critic.Likeness) string { return fmt.Sprint(l.Groups, l.Pages, l.Across, l.Pairs) }
+	pair := func(l critic.Similar) string { return fmt.Sprint(l.Groups, l.Pages, l.Across, l.Pairs) }
 	if got := pair(r.Copies); got != "1 2 1 [{Crafts/Dyeing Crafts/Weaving 1}]" {
 		t.Errorf("copies: %s", got)
 	}
@@ -94,7 +94,7 @@ func TestCriticTaxonomy(t *testing.T) {
 	for _, want := range []string{"BEFORE: 8 topics", "and 1 topics below these", "AFTER, with at least 6", "2 of Crafts/Dyeing/Madder went to /Crafts/Dyeing",
 		"Crafts/Weaving  =  Crafts/weaving", "it looks like image/png", "1 in both Crafts/Dyeing and Crafts/Weaving"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("it does not say %q:\n%s", want, out)
+			t.Errorf("it does not contain %q:\n%s", want, out)
 		}
 	}
 	if _, errs := command(t, cli.ExitFailure, "critic", "taxonomy", dir); !strings.Contains(errs, "minimum of 300") {
@@ -140,9 +140,9 @@ func TestImportOfPartsIsThatOfAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		code int
-		args []string
-		says string
+		code     int
+		args     []string
+		expected string
 	}{
 		{cli.ExitFailure, []string{path("cut.jsonl.gz"), "-o", path("x.jsonl")}, "unexpected EOF"},
 		{cli.ExitFailure, []string{path("rest.jsonl"), "-o", path("all.jsonl")}, "--force"},
@@ -153,8 +153,8 @@ func TestImportOfPartsIsThatOfAll(t *testing.T) {
 		{cli.ExitUsage, []string{path("nowhere"), "-o", path("x.jsonl")}, "no such file"},
 		{cli.ExitUsage, []string{path("rest.jsonl"), "-o", path("x.jsonl"), "--only", "A//B"}, "--only"},
 	} {
-		if _, errs := command(t, c.code, append([]string{"critic", "import"}, c.args...)...); !strings.Contains(errs, c.says) {
-			t.Errorf("%v does not say %q: %s", c.args, c.says, errs)
+		if _, errs := command(t, c.code, append([]string{"critic", "import"}, c.args...)...); !strings.Contains(errs, c.expected) {
+			t.Errorf("%v does not contain %q: %s", c.args, c.expected, errs)
 		}
 	}
 	if after, err := os.ReadDir(to); err != nil || len(after) != len(before) {

@@ -63,8 +63,8 @@ func neighbourhood(t *testing.T) (dir string, targets []string) {
 	return dir, targets
 }
 
-// said runs a command in a folder, for which $ stands.
-func said(t *testing.T, dir, args string) (stdout, stderr string, code int) {
+// run runs a command in a folder, for which $ stands.
+func run(t *testing.T, dir, args string) (stdout, stderr string, code int) {
 	var out, err bytes.Buffer
 	code = Run(t.Context(), strings.Fields(strings.ReplaceAll(args, "$", dir+"/")), &out, &err)
 	return out.String(), err.String(), code
@@ -72,7 +72,7 @@ func said(t *testing.T, dir, args string) (stdout, stderr string, code int) {
 
 func graphOf(t *testing.T, dir, args string) *guide.GraphShown {
 	t.Helper()
-	out, problem, code := said(t, dir, "--json localgraph "+args)
+	out, problem, code := run(t, dir, "--json localgraph "+args)
 	if code != cli.ExitOK {
 		t.Fatalf("localgraph %s: exit %d, %s", args, code, problem)
 	}
@@ -120,7 +120,7 @@ func TestLocalgraphOfThreeSources(t *testing.T) {
 	if g := graphOf(t, dir, "--edges $edges.txt --targets $targets.jsonl --topic A"); g.Targets != 1 || g.Layers[0].Text != 0 || g.Edges.Broken != 1 || g.Layers[0].Examples[0].URL != targets[0] {
 		t.Errorf("%+v", g)
 	}
-	out, _, _ := said(t, dir, "localgraph --edges $edges.txt --target "+targets[0]+" --target http://nowhere.test/ --cap 1 --depth 2")
+	out, _, _ := run(t, dir, "localgraph --edges $edges.txt --target "+targets[0]+" --target http://nowhere.test/ --cap 1 --depth 2")
 	for _, want := range []string{"pages around 1 targets; of ", "1 targets are not there, such as http://nowhere.test/", "lines of the edges are broken", `"broken" has one column`, "LAYER", targets[0]} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in %s", want, out)
@@ -134,7 +134,7 @@ func TestGuideTrain(t *testing.T) {
 	for _, kind := range pageguide.Kinds {
 		var files [][]byte
 		for _, source := range []string{"", " --edges $ids.txt --vertices $vertices.txt"} {
-			out, problem, code := said(t, dir, fmt.Sprintf("guide train %s --warc $web.warc.gz%s --targets $targets.urls --topic target --walks 200 --keywords 9 --no-urls -o $g --force", kind, source))
+			out, problem, code := run(t, dir, fmt.Sprintf("guide train %s --warc $web.warc.gz%s --targets $targets.urls --topic target --walks 200 --keywords 9 --no-urls -o $g --force", kind, source))
 			if code != cli.ExitOK || !strings.Contains(out, string(kind)+" of 4 targets in web.warc.gz") || strings.Contains(out, "reads URLs") {
 				t.Fatalf("%s: exit %d, %s%s", kind, code, out, problem)
 			}
@@ -157,7 +157,7 @@ func TestGuideTrain(t *testing.T) {
 func TestGuideTrainRefuses(t *testing.T) {
 	dir, _ := neighbourhood(t)
 	from := "--warc $web.warc.gz --targets $targets.urls "
-	for args, says := range map[string]string{
+	for args, expected := range map[string]string{
 		"guide train memm " + from:                                                        "give -o FILE",
 		"guide train spider " + from + "-o $g":                                            "must be one of",
 		"guide train memm --edges $edges.txt --targets $targets.urls -o $g":               "learns from texts",
@@ -172,11 +172,11 @@ func TestGuideTrainRefuses(t *testing.T) {
 		"localgraph --warc $web.warc.gz --targets $none":                                  "no such file",
 		"localgraph --warc $web.warc.gz --target http://a.test/ --depth 0":                "--depth 0",
 	} {
-		if out, problem, code := said(t, dir, args); code != cli.ExitUsage || !strings.Contains(problem, says) {
-			t.Errorf("%s: exit %d, %s%s, want %q", args, code, out, problem, says)
+		if out, problem, code := run(t, dir, args); code != cli.ExitUsage || !strings.Contains(problem, expected) {
+			t.Errorf("%s: exit %d, %s%s, want %q", args, code, out, problem, expected)
 		}
 	}
-	for args, says := range map[string]string{
+	for args, expected := range map[string]string{
 		"localgraph --warc $web.warc.gz --target http://nowhere.test/":                                "none of the 1 targets is a page of web.warc.gz, such as http://nowhere.test/",
 		"localgraph --edges $edges.txt --target http://nowhere.test/":                                 "none of the 1 targets",
 		"localgraph --warc $web.warc.gz --targets $targets.jsonl --topic Z":                           "no page is a target",
@@ -186,8 +186,8 @@ func TestGuideTrainRefuses(t *testing.T) {
 		"guide train memm --warc $web.warc.gz --target http://two.test/0 --depth 1 --walks 9 -o $g/g": "no such file or directory",
 		"guide train memm " + from + "-o $g --keywords 0":                                             "0 keywords",
 	} {
-		if out, problem, code := said(t, dir, args); code != cli.ExitFailure || !strings.Contains(problem, says) {
-			t.Errorf("%s: exit %d, %s%s, want %q", args, code, out, problem, says)
+		if out, problem, code := run(t, dir, args); code != cli.ExitFailure || !strings.Contains(problem, expected) {
+			t.Errorf("%s: exit %d, %s%s, want %q", args, code, out, problem, expected)
 		}
 	}
 }

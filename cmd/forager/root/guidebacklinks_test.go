@@ -81,7 +81,7 @@ func TestBacklinksOfAHostGraph(t *testing.T) {
 		"guide backlinks $vertices --vertices $edges --name cc":                                   "is no number of a vertex",
 		"localgraph --edges $nothing --vertices $vertices --target http://example.org/ --depth 1": "nothing: no such file",
 	} {
-		if _, problem, code := said(t, dir, words); code == 0 || !strings.Contains(problem, want) {
+		if _, problem, code := run(t, dir, words); code == 0 || !strings.Contains(problem, want) {
 			t.Errorf("%s: %d, %s", words, code, problem)
 		}
 	}

@@ -233,6 +233,6 @@ func TestFind(t *testing.T) {
 	if p, err := Find(); err == nil {
 		t.Errorf("found %q above the root", p)
 	} else if !strings.Contains(err.Error(), "make deps") {
-		t.Errorf("the message does not say what to do: %v", err)
+		t.Errorf("the message has no advice: %v", err)
 	}
 }

@@ -103,8 +103,8 @@ func dumpArchive(args []string) error {
 	return writeJSON(dump)
 }
 
-// say adds a record of a topic.
-func (d *archiveDump) say(r *archive.Record) error {
+// add adds a record of a topic.
+func (d *archiveDump) add(r *archive.Record) error {
 	m := archivedMessage{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Time.UnixMilli(), Key: hex.EncodeToString(r.Key),
 		Value: hex.EncodeToString(r.Value), Headers: r.Headers,
@@ -177,7 +177,7 @@ func makeArchive(web, folder string) (*archiveDump, error) {
 		for p := range archivePartitions {
 			lane := lanes[fmt.Sprint(topic, "/", p)]
 			for i := range lane {
-				if err := dump.say(&lane[i]); err != nil {
+				if err := dump.add(&lane[i]); err != nil {
 					return nil, err
 				}
 			}
@@ -310,7 +310,7 @@ func copyArchive(ctx context.Context, config, folder string) (*archiveDump, erro
 			}
 			err = client.Read(ctx, topic, p, first, end, func(r stream.Record) error {
 				record := archive.Record(r)
-				return dump.say(&record)
+				return dump.add(&record)
 			})
 			if err != nil {
 				return nil, err

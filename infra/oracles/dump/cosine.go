@@ -12,10 +12,10 @@ import (
 
 // cosineCase are documents as counts by word, those of the corpus and those to compare, and the cosine of each pair of the latter.
 type cosineCase struct {
-	Corpus  [][]uint32  `json:"corpus"`
-	Texts   [][]uint32  `json:"texts"`
-	Cosines [][]float64 `json:"cosines"`
-	Likest  []float64   `json:"likest"`
+	Corpus        [][]uint32  `json:"corpus"`
+	Texts         [][]uint32  `json:"texts"`
+	Cosines       [][]float64 `json:"cosines"`
+	LargestCosine []float64   `json:"largest"`
 }
 
 // dumpCosine compares generated documents.
@@ -55,7 +55,7 @@ func dumpCosine([]string) error {
 				row[j] = tfidf.Cosine(v, u)
 			}
 			c.Cosines = append(c.Cosines, row)
-			c.Likest = append(c.Likest, tfidf.Likest(v, append(slices.Clone(vectors[:i]), vectors[i+1:]...)))
+			c.LargestCosine = append(c.LargestCosine, tfidf.LargestCosine(v, append(slices.Clone(vectors[:i]), vectors[i+1:]...)))
 		}
 		cases = append(cases, c)
 	}

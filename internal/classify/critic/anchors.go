@@ -10,11 +10,11 @@ import (
 	"forager/schemas"
 )
 
-// SayAnchors judges the text of each link as if it were a page; with urls, the text is followed by the words of the last segment of the link's URL
+// JudgeAnchors judges the text of each link as if it were a page; with urls, the text is followed by the words of the last segment of the link's URL
 // (weburl.LastSegment). It returns raw R by the weights of the classes (Weigh), in units of 1/schemas.AnchorSteps, in the order of Page.links. An
 // empty text is judged as a page without words. The result is nil for a classifier that calls a service, and for a page whose links must not be
 // followed. The error is the classifier's, or that of an inconsistent page.
-func SayAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights, urls bool) ([]uint32, error) {
+func JudgeAnchors(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights, urls bool) ([]uint32, error) {
 	if s, ok := by.(interface{ Asks() bool }); p.GetNofollow() || ok && s.Asks() {
 		return nil, nil
 	}

@@ -50,7 +50,7 @@ func TestAnchorsAreJudgedAsTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		anchors, err := SayAnchors(context.Background(), m, p, weights, urls)
+		anchors, err := JudgeAnchors(context.Background(), m, p, weights, urls)
 		if err != nil || len(anchors) != len(p.Links) || len(anchors) != len(texts) {
 			t.Fatalf("%d anchors of %d links, %v", len(anchors), len(p.Links), err)
 		}
@@ -80,7 +80,7 @@ func TestNoAnchorsWithoutSource(t *testing.T) {
 		want     int
 	}{"links beyond the last leaf": {m, false, 1}, "a service": {service{m}, false, 0}, "no links to follow": {m, true, 0}} {
 		p.Nofollow = c.nofollow
-		if anchors, err := SayAnchors(context.Background(), c.by, p, &taxonomy.Weights{Focus: []float64{1, 0}}, true); err != nil || len(anchors) != c.want {
+		if anchors, err := JudgeAnchors(context.Background(), c.by, p, &taxonomy.Weights{Focus: []float64{1, 0}}, true); err != nil || len(anchors) != c.want {
 			t.Errorf("%s: %v, %v", name, anchors, err)
 		}
 	}

@@ -33,7 +33,7 @@ func BenchmarkAnchors(b *testing.B) {
 	}
 	b.Run("page", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Say(context.Background(), m, p, weights); err != nil {
+			if _, err := Judge(context.Background(), m, p, weights); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -41,7 +41,7 @@ func BenchmarkAnchors(b *testing.B) {
 	for name, urls := range map[string]bool{"anchors": false, "anchors and URLs": true} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := SayAnchors(context.Background(), m, p, weights, urls); err != nil {
+				if _, err := JudgeAnchors(context.Background(), m, p, weights, urls); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -380,16 +380,16 @@ func TestOrderOfExamplesChangesNoByte(t *testing.T) {
 
 func TestTrainRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
-		all  []labelled
-		s    Settings
-		says string
+		all      []labelled
+		s        Settings
+		expected string
 	}{
 		"one class":        {sentences(3, "A"), Settings{Exact: true}, "1 class is left"},
 		"all pruned":       {sentences(3, "A", "B"), Settings{Minimum: 4}, "minimum of 4"},
 		"negative minimum": {sentences(3, "A", "B"), Settings{Minimum: -1}, "minimum is -1"},
 		"nothing":          {nil, Settings{}, "0 examples"},
 	} {
-		if _, _, err := Train(t.Context(), examples(t, c.all), c.s); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, _, err := Train(t.Context(), examples(t, c.all), c.s); err == nil || !strings.Contains(err.Error(), c.expected) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

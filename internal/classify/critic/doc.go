@@ -19,11 +19,11 @@
 //
 // Classifier is the interface of everything that classifies pages: a Model, rules (package pagerules), an HTTP
 // service (package httpmodel), a critic of pages on topic alone (package pulearning). Package criticfile opens a file
-// of any of them. Say makes a schemas.Judgement of the prediction of any Classifier. SayAnchors judges the words of
+// of any of them. Judge makes a schemas.Judgement of the prediction of any Classifier. JudgeAnchors judges the words of
 // each link and of its URL as if they were a page, which predicts the relevance of a target before an apprentice is trained.
 //
 // R(u) is the sum of the posteriors of the classes at and below the focus topics, weighted by the crawl's
-// marking of topics. The weights of the classes (Weigh) are an argument of Say, so that they are computed once
+// marking of topics. The weights of the classes (Weigh) are an argument of Judge, so that they are computed once
 // for each revision of a crawl's control record and not for each page.
 //
 // # Posteriors

@@ -24,9 +24,9 @@ func TestUnmarshalRefuses(t *testing.T) {
 	var words modelfile.Encoder
 	words.String("porter/2")
 	for name, c := range map[string]struct {
-		b    []byte
-		want error
-		says string
+		b        []byte
+		want     error
+		expected string
 	}{
 		"empty":            {nil, modelfile.ErrDamaged, "critic model: damaged: the file is empty"},
 		"half written":     {whole[:len(whole)/2], modelfile.ErrDamaged, "cut short"},
@@ -38,8 +38,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"half a body":      {modelfile.Seal(FileKind, fileVersion, body[:len(body)/2]), modelfile.ErrDamaged, "at byte"},
 		"more in the body": {modelfile.Seal(FileKind, fileVersion, append(body[:len(body):len(body)], 0)), modelfile.ErrDamaged, "left over"},
 	} {
-		if _, err := Unmarshal(c.b); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %v with %q", name, err, c.want, c.says)
+		if _, err := Unmarshal(c.b); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.expected) {
+			t.Errorf("%s: %v, want %v with %q", name, err, c.want, c.expected)
 		}
 	}
 }

@@ -63,20 +63,20 @@ func Weigh(by Classifier, m taxonomy.Marking) (*taxonomy.Weights, error) {
 	return m.Weigh(by.Classes(), by.Pruned())
 }
 
-// Say judges a page: R(u) = Σ weight × Pr(class|u), by the weights of its classes (Weigh). The best class
+// Judge judges a page: R(u) = Σ weight × Pr(class|u), by the weights of its classes (Weigh). The best class
 // is a focus topic's if it has a weight. All fields are set except Judgement.critic, the critic's published name,
 // and marking. The error is the classifier's.
-func Say(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights) (*schemas.Judgement, error) {
-	return say(by, weights, func(o *Prediction) error { return by.Predict(ctx, o, p) })
+func Judge(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights) (*schemas.Judgement, error) {
+	return judge(by, weights, func(o *Prediction) error { return by.Predict(ctx, o, p) })
 }
 
 // leastPosterior is the least value in Judgement.posteriors.
 const leastPosterior = 1. / 512
 
-// SayWhole is Say with Judgement.posteriors.
-func SayWhole(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights) (*schemas.Judgement, error) {
+// JudgeWithPosteriors is Judge with Judgement.posteriors.
+func JudgeWithPosteriors(ctx context.Context, by Classifier, p *schemas.Page, weights *taxonomy.Weights) (*schemas.Judgement, error) {
 	var all []*schemas.TopicScore
-	j, err := say(by, weights, func(o *Prediction) error {
+	j, err := judge(by, weights, func(o *Prediction) error {
 		if err := by.Predict(ctx, o, p); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func SayWhole(ctx context.Context, by Classifier, p *schemas.Page, weights *taxo
 	return j, nil
 }
 
-func say(by Classifier, weights *taxonomy.Weights, predict func(*Prediction) error) (*schemas.Judgement, error) {
+func judge(by Classifier, weights *taxonomy.Weights, predict func(*Prediction) error) (*schemas.Judgement, error) {
 	classes := by.Classes()
 	o := NewPrediction(len(classes))
 	if err := predict(o); err != nil {

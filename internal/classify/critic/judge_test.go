@@ -25,7 +25,7 @@ func TestWeightedRelevance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := Say(t.Context(), m, p, weights)
+		j, err := Judge(t.Context(), m, p, weights)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -136,7 +136,7 @@ func BenchmarkLarge(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				at := i % len(pages)
 				began := time.Now()
-				if _, err := Say(b.Context(), m, pages[at], weights); err != nil {
+				if _, err := Judge(b.Context(), m, pages[at], weights); err != nil {
 					b.Fatal(err)
 				}
 				if took := time.Since(began); least[at] == 0 || took < least[at] {

@@ -68,14 +68,14 @@ func (m *Model) HeldOut() int { return m.unseen.len() }
 // Measured returns the measures on the training pages, held out.
 func (m *Model) Measured() Measured { return m.measures }
 
-// Judge returns the relevance of a page to the focus topics (Say). The error is about topics that are no valid
+// Judge returns the relevance of a page to the focus topics, as the function Judge does. The error is about topics that are no valid
 // focus (taxonomy.Focus), or an inconsistent page.
 func (m *Model) Judge(p *schemas.Page, focus []string) (*schemas.Judgement, error) {
 	weights, err := Weigh(m, taxonomy.Marking{Good: focus})
 	if err != nil {
 		return nil, err
 	}
-	return Say(context.Background(), m, p, weights)
+	return Judge(context.Background(), m, p, weights)
 }
 
 // JudgeText is Judge for plain text.
@@ -84,7 +84,7 @@ func (m *Model) JudgeText(page string, focus []string) (*schemas.Judgement, erro
 	if err != nil {
 		return nil, err
 	}
-	return say(m, weights, func(o *Prediction) error {
+	return judge(m, weights, func(o *Prediction) error {
 		s := m.scratch.Get().(*scratch)
 		defer m.scratch.Put(s)
 		s.reader.Text(page, "")

@@ -51,11 +51,11 @@ func stored(t *testing.T, method Method, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said map[string][]float64
-	if err := json.Unmarshal(modelfiletest.Stored(t, path+".json", answers), &said); err != nil {
+	var result map[string][]float64
+	if err := json.Unmarshal(modelfiletest.Stored(t, path+".json", answers), &result); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(said, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+	if diff := cmp.Diff(result, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 		t.Error(diff)
 	}
 }

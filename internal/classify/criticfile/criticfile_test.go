@@ -105,7 +105,7 @@ func TestJudgesWithoutTraining(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := critic.Say(t.Context(), by, page, weights)
+		j, err := critic.Judge(t.Context(), by, page, weights)
 		if err != nil || j.Topics[0].Topic != c.best || j.BestIsFocus != (c.relevance > 0) || j.Raw != c.relevance || j.Tempered != j.Raw || j.Calibrated != j.Raw {
 			t.Errorf("%s: %v, %v", c.classes, j, err)
 		}
@@ -127,7 +127,7 @@ func TestFailureOfAServiceIsAFailure(t *testing.T) {
 		if source == "patience: 1h" {
 			by = by.(*httpmodel.Client).FailFast()
 		}
-		_, err = critic.Say(t.Context(), by, &schemas.Page{Url: "http://new/"}, &taxonomy.Weights{Focus: []float64{1, 0}, Form: make([]bool, 2)})
+		_, err = critic.Judge(t.Context(), by, &schemas.Page{Url: "http://new/"}, &taxonomy.Weights{Focus: []float64{1, 0}, Form: make([]bool, 2)})
 		var f *httpmodel.Failure
 		if !errors.As(err, &f) || f.Reason != httpmodel.Unreachable {
 			t.Errorf("%s: error %v", source, err)

@@ -69,13 +69,13 @@ func TestTopicsOfOnePageAreBounded(t *testing.T) {
 func TestListsAreBounded(t *testing.T) {
 	in := intake(t, Settings{})
 	defer in.Close()
-	for name, c := range map[string]struct{ file, list, says string }{
+	for name, c := range map[string]struct{ file, list, expected string }{
 		"long line":   {"x.urls", "[A]\nhttp://h/\n" + strings.Repeat("x", maxURLLine+1), "x.urls: line 3: more than 1048576 bytes"},
 		"many topics": {"x.urls", "http://h/" + strings.Repeat("\ta", 10*maxTopics), ""},
 		"YAML":        {"x.yaml", "A:\n" + strings.Repeat("  - http://h/\n", maxYAML/13+1), "x.yaml: more than 4194304 bytes of YAML"},
 	} {
 		_, err := ReadURLs(strings.NewReader(c.list), c.file, in)
-		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.HasPrefix(err.Error(), c.says)) {
+		if c.expected == "" && err != nil || c.expected != "" && (err == nil || !strings.HasPrefix(err.Error(), c.expected)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

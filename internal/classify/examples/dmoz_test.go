@@ -174,8 +174,8 @@ func TestReadersThatFail(t *testing.T) {
 	if err := ReadDMOZ(t.Context(), Dump{Content: half, ContentName: "c"}, in); err == nil || err.Error() != "c, byte 700: disk gone" {
 		t.Errorf("%v", err)
 	}
-	for content, says := range map[string]string{"": "no ExternalPage", "<RDF></RDF>": "no ExternalPage", "{}": "no ExternalPage"} {
-		if _, _, err := importDump(t, []byte(content), nil, Settings{}); err == nil || !strings.Contains(err.Error(), says) {
+	for content, expected := range map[string]string{"": "no ExternalPage", "<RDF></RDF>": "no ExternalPage", "{}": "no ExternalPage"} {
+		if _, _, err := importDump(t, []byte(content), nil, Settings{}); err == nil || !strings.Contains(err.Error(), expected) {
 			t.Errorf("%q: %v", content, err)
 		}
 	}

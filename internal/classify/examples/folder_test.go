@@ -130,7 +130,7 @@ func TestReadURLs(t *testing.T) {
 			t.Errorf("%s: %+v", name, in.Refused())
 		}
 	}
-	for content, says := range map[string]string{
+	for content, expected := range map[string]string{
 		"x.urls [Science":    "line 1",
 		"x.urls [A//B]":      `topic "A//B"`,
 		"x.yaml - http://x/": "not a mapping",
@@ -140,7 +140,7 @@ func TestReadURLs(t *testing.T) {
 		name, text, _ := strings.Cut(content, " ")
 		in := intake(t, Settings{})
 		defer in.Close()
-		if _, err := ReadURLs(strings.NewReader(text), name, in); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := ReadURLs(strings.NewReader(text), name, in); err == nil || !strings.Contains(err.Error(), expected) {
 			t.Errorf("%s: %v", content, err)
 		}
 	}

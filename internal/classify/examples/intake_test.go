@@ -241,7 +241,7 @@ func TestOtherwise(t *testing.T) {
 }
 
 func TestReadLines(t *testing.T) {
-	lines := []struct{ line, says string }{
+	lines := []struct{ line, expected string }{
 		{`{"url":"http://h/1","topics":["A/B","C"],"text":"One two, two","more":1}`, ""},
 		{`{"url":"http://h/2","topics":["A"],"html":"<p>three<script>four</script><p>Fünf"}`, ""},
 		{`  `, ""},
@@ -267,10 +267,10 @@ func TestReadLines(t *testing.T) {
 	if err := ReadLines(t.Context(), strings.NewReader(file.String()), "x.jsonl", in); err != nil {
 		t.Fatal(err)
 	}
-	said := fmt.Sprintf("%+v", in.Refused())
+	result := fmt.Sprintf("%+v", in.Refused())
 	for _, l := range lines {
-		if l.says != "" && !strings.Contains(strings.ReplaceAll(said, " What:", " "), "x.jsonl, "+strings.Replace(l.says, ": ", " ", 1)) {
-			t.Errorf("%q is not among what was refused: %s", l.says, said)
+		if l.expected != "" && !strings.Contains(strings.ReplaceAll(result, " What:", " "), "x.jsonl, "+strings.Replace(l.expected, ": ", " ", 1)) {
+			t.Errorf("%q is not among what was refused: %s", l.expected, result)
 		}
 	}
 	got, sum := finished(t, in)

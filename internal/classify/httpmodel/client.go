@@ -85,7 +85,7 @@ func (c *Client) Wait(ctx context.Context, posteriors []float64, p *schemas.Page
 			return nil
 		}
 		var f *Failure
-		if !errors.As(err, &f) || f.Reason == Refused || c.impatient(begun) {
+		if !errors.As(err, &f) || f.Reason == Refused || time.Since(begun) >= c.settings.Patience || c.queue.failingFor() >= c.settings.Patience {
 			return err
 		}
 		select {
@@ -94,9 +94,4 @@ func (c *Client) Wait(ctx context.Context, posteriors []float64, p *schemas.Page
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// impatient reports whether a page waits no longer.
-func (c *Client) impatient(begun time.Time) bool {
-	return time.Since(begun) >= c.settings.Patience || c.queue.failingFor() >= c.settings.Patience
 }

@@ -402,9 +402,9 @@ func TestTheEndOfTheStageEndsAWait(t *testing.T) {
 
 func TestAnswersThatAreNone(t *testing.T) {
 	for name, c := range map[string]struct {
-		handler http.HandlerFunc
-		reason  string
-		says    string
+		handler  http.HandlerFunc
+		reason   string
+		expected string
 	}{
 		"redirect":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, Status, "302"},
 		"no content": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, Status, "204"},
@@ -425,7 +425,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		srv := httptest.NewServer(c.handler)
 		client := predicate(t, "url: "+srv.URL+"\ntopics: [A]\nfallback: x", "x/1").Client(Options{})
 		var f *Failure
-		if err := client.Ask(t.Context(), make([]float64, 2), pageOf("p", "x")); !errors.As(err, &f) || f.Reason != c.reason || !strings.Contains(f.Detail, c.says) {
+		if err := client.Ask(t.Context(), make([]float64, 2), pageOf("p", "x")); !errors.As(err, &f) || f.Reason != c.reason || !strings.Contains(f.Detail, c.expected) {
 			t.Errorf("%s: %v", name, err)
 		}
 		srv.Close()

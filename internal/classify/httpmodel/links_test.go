@@ -168,7 +168,7 @@ func TestFailingServiceDoesNotDelayOthers(t *testing.T) {
 			asked++
 			return after, status, body
 		})})
-		say := func() string {
+		ask := func() string {
 			g, err := c.Guide(t.Context(), viewed())
 			var f *Failure
 			if errors.As(err, &f) {
@@ -176,32 +176,32 @@ func TestFailingServiceDoesNotDelayOthers(t *testing.T) {
 			}
 			return fmt.Sprint(g.GetScores(), len(g.GetStates()), err)
 		}
-		if got := say(); got != "[1 2 3] 1 <nil>" {
+		if got := ask(); got != "[1 2 3] 1 <nil>" {
 			t.Error(got)
 		}
 		if g, err := c.Guide(t.Context(), &guide.View{Page: &schemas.Page{}}); err != nil || len(g.GetScores()) > 0 || asked != 1 {
 			t.Errorf("a page without links: %v, %v, asked %d times", g, err, asked)
 		}
 		body = `{"pages":[{"error":"cannot"}]}`
-		if got := say(); got != Refused {
+		if got := ask(); got != Refused {
 			t.Error(got)
 		}
 		body = "yes"
-		if got := say(); got != Rubbish {
+		if got := ask(); got != Rubbish {
 			t.Error(got)
 		}
 		after = time.Hour
 		begun := time.Now()
-		if got := say(); got != Timeout || time.Since(begun) > 20*time.Second {
+		if got := ask(); got != Timeout || time.Since(begun) > 20*time.Second {
 			t.Errorf("%s after %s", got, time.Since(begun))
 		}
 		begun, before := time.Now(), asked
-		if got := say(); got != Open || time.Since(begun) > 0 || asked != before {
+		if got := ask(); got != Open || time.Since(begun) > 0 || asked != before {
 			t.Errorf("%s after %s", got, time.Since(begun))
 		}
 		after, body = 0, `{"pages":[{"scores":[4]}]}`
 		time.Sleep(time.Minute)
-		if got := say(); got != "[4] 0 <nil>" {
+		if got := ask(); got != "[4] 0 <nil>" {
 			t.Error(got)
 		}
 	})

@@ -22,9 +22,9 @@ const two = "url: http://h/\ntopics: [/B/, A/C]\n"
 func TestReadAnswers(t *testing.T) {
 	p := predicate(t, two, "") // classes A/C, B, Other
 	for _, c := range []struct {
-		answer string
-		want   []float64
-		says   string
+		answer   string
+		want     []float64
+		expected string
 	}{
 		{`{"pages":[{"probabilities":{"B":0.25,"A/C":0.5}}]}`, []float64{.5, .25, .25}, ""},
 		{`{"pages":[{"probabilities":{},"more":[1]}],"version":7}`, []float64{0, 0, 1}, ""},
@@ -48,9 +48,9 @@ func TestReadAnswers(t *testing.T) {
 		{``, nil, "not the JSON"},
 	} {
 		posteriors, refused, err := p.read([]byte(c.answer), 1)
-		if c.says != "" {
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%s: %v does not say %q", c.answer, err, c.says)
+		if c.expected != "" {
+			if err == nil || !strings.Contains(err.Error(), c.expected) {
+				t.Errorf("%s: %v does not contain %q", c.answer, err, c.expected)
 			}
 			continue
 		}
@@ -106,7 +106,7 @@ func FuzzAnswer(f *testing.F) {
 }
 
 func TestSettingsThatAreRefused(t *testing.T) {
-	for _, c := range []struct{ source, says string }{
+	for _, c := range []struct{ source, expected string }{
 		{"", "url: is missing"},
 		{"url: http://h/", "topics: is missing"},
 		{"url: ftp://h/\ntopics: [A]", "not an http:// or https:// address"},
@@ -126,8 +126,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	} {
 		_, err := Parse("p.yaml", c.source, "")
 		var e *strictyaml.Error
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "p.yaml") {
-			t.Errorf("%q: %v does not say %q", c.source, err, c.says)
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.expected) || !strings.Contains(err.Error(), "p.yaml") {
+			t.Errorf("%q: %v does not contain %q", c.source, err, c.expected)
 		}
 	}
 }

@@ -119,8 +119,8 @@ func TestOnlyOtherIsNamed(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for _, c := range []struct {
-		source string
-		says   []string
+		source   string
+		expected []string
 	}{
 		{"", []string{"x.rules has no rule"}},
 		{"# nothing\n\n", []string{"x.rules has no rule"}},
@@ -158,9 +158,9 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%.100q: taken", c.source)
 			continue
 		}
-		for _, s := range c.says {
+		for _, s := range c.expected {
 			if !strings.Contains(err.Error(), s) {
-				t.Errorf("%.100q: %v does not say %q", c.source, err, s)
+				t.Errorf("%.100q: %v does not contain %q", c.source, err, s)
 			}
 		}
 	}

@@ -50,8 +50,8 @@ type Report struct {
 	Against []string `json:"against"`
 }
 
-// telling is the number of words in a report, for each sign.
-const telling = 12
+// strongest is the number of words in a report, for each sign.
+const strongest = 12
 
 // Train learns a topic from examples. Provenance is the origin of the examples, as given by the user. The same
 // examples in any order give the same critic.
@@ -92,7 +92,7 @@ func Train(ctx context.Context, topic string, e *Examples, provenance map[string
 		}
 	}
 	r.Recall, r.Taken = aboveHalf(liked), aboveHalf(background)
-	r.For, r.Against = c.Telling(telling)
+	r.For, r.Against = c.StrongestWords(strongest)
 	return c, r, nil
 }
 
@@ -107,9 +107,9 @@ func aboveHalf(probabilities []float64) float64 {
 	return float64(n) / float64(len(probabilities))
 }
 
-// Telling returns the n words with the strongest evidence for the topic and against it, as weighed in a page where
+// StrongestWords returns the n words with the strongest evidence for the topic and against it, as weighed in a page where
 // each occurs once.
-func (c *Critic) Telling(n int) (on, off []string) {
+func (c *Critic) StrongestWords(n int) (on, off []string) {
 	order := make([]int, len(c.vocabulary.words))
 	for i := range order {
 		order[i] = i

@@ -77,7 +77,7 @@ func TestCriticJudgesPages(t *testing.T) {
 	for i := range 200 {
 		on := i%2 == 0
 		page := parsed(t, fmt.Sprintf("http://new.test/%d", i), prose(random, on))
-		j, err := critic.Say(context.Background(), c, page, weights)
+		j, err := critic.Judge(context.Background(), c, page, weights)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@
 // curve and the prior are estimated together from their labels, the presence-only likelihood and the estimate of the prior
 // (calibrateDrawn). The prior is the share of the unlabelled pages, as ever. Pages that a crawl has selected are another population,
 // whose own share is higher or lower; the curve, assumed to hold for both, leads from one to the other. The upper limit of what the labels
-// say bounds the share that is discarded.
+// allow bounds the share that is discarded.
 //
 // Every fit is convex and is run to convergence by L-BFGS with one worker, the folds in parallel, so the same
 // pages give the same bits. Why this method is docs/decisions/0308.

@@ -24,7 +24,7 @@ type Marking struct {
 	Forms []string
 }
 
-// formNames are the last parts of the names of classes that say what form a page has, or that it has no subject among the
+// formNames are the last parts of the names of classes for the form of a page, or for pages that have no subject among the
 // others, in lower case.
 var formNames = map[string]bool{"other": true, "_other": true, "listing": true, "navigation": true}
 

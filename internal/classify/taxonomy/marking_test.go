@@ -63,8 +63,8 @@ func TestForms(t *testing.T) {
 func TestWeighRefuses(t *testing.T) {
 	pruned := []Pruned{{"Science/Chemistry/Salts", 2, "Science/Chemistry"}}
 	for _, c := range []struct {
-		marking Marking
-		says    []string
+		marking  Marking
+		expected []string
 	}{
 		{Marking{}, []string{"no focus topic is named"}},
 		{Marking{Good: []string{"Chemistry"}}, []string{`focus topic "Chemistry" is unknown`, `did you mean "Science/Chemistry"?`}},
@@ -97,9 +97,9 @@ func TestWeighRefuses(t *testing.T) {
 			t.Errorf("%+v: taken, %v", c.marking, weights)
 			continue
 		}
-		for _, s := range c.says {
+		for _, s := range c.expected {
 			if !strings.Contains(err.Error(), s) {
-				t.Errorf("%+v: %q does not say %q", c.marking, err, s)
+				t.Errorf("%+v: %q does not contain %q", c.marking, err, s)
 			}
 		}
 	}

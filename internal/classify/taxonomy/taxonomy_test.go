@@ -243,9 +243,9 @@ func TestFocus(t *testing.T) {
 	classes := []string{"Arts", "Other", "Science/Chemistry", "Science/Other", "Science/Physics", "Sciences"}
 	pruned := []Pruned{{"Home", 1, ""}, {"Science/Chemistry/Acids", 2, "Science/Chemistry"}}
 	for _, c := range []struct {
-		names []string
-		want  []int
-		says  []string
+		names    []string
+		want     []int
+		expected []string
 	}{
 		{[]string{"Arts"}, []int{0}, nil},
 		{[]string{"/Science/"}, []int{2, 3, 4}, nil},
@@ -263,14 +263,14 @@ func TestFocus(t *testing.T) {
 		{[]string{"Arts/Dance"}, nil, []string{`nothing lies below "Arts"`}},
 	} {
 		in, err := Focus(classes, pruned, c.names)
-		if len(c.says) > 0 {
+		if len(c.expected) > 0 {
 			if err == nil {
 				t.Errorf("%q: no error", c.names)
 				continue
 			}
-			for _, s := range c.says {
+			for _, s := range c.expected {
 				if !strings.Contains(err.Error(), s) {
-					t.Errorf("%q: %q does not say %q", c.names, err, s)
+					t.Errorf("%q: %q does not contain %q", c.names, err, s)
 				}
 			}
 			continue

@@ -149,8 +149,8 @@ func TestEverySettingTakesEffectOrIsRefused(t *testing.T) {
 			err = c.Refused()
 		}
 		if change.refused != "" {
-			says := func(s string) bool { return err != nil && strings.Contains(err.Error(), s) }
-			if !slices.ContainsFunc(strings.Split(change.refused, "|"), says) || !says(strings.Split(path, ".")[0]) {
+			expected := func(s string) bool { return err != nil && strings.Contains(err.Error(), s) }
+			if !slices.ContainsFunc(strings.Split(change.refused, "|"), expected) || !expected(strings.Split(path, ".")[0]) {
 				t.Errorf("%s=%s: %v, want it refused: %s", path, value, err, change.refused)
 			}
 			continue
@@ -235,7 +235,7 @@ func TestWordsOfLists(t *testing.T) {
 	if c, err = Set(c.Control, []string{"exclude.hosts=[]", "exclude.urls=[]"}); err != nil || c.Control.GetExcludes() != nil {
 		t.Errorf("no rules are left: %v, %v", c, err)
 	}
-	for edit, says := range map[string]string{
+	for edit, expected := range map[string]string{
 		"exclude.hosts-=d.example": `has no "d.example": b.example`,
 		"budget.pages+=3":          "is no list of words",
 		"exclude.ports+=80":        "is no setting",
@@ -244,8 +244,8 @@ func TestWordsOfLists(t *testing.T) {
 		"budget":                   "is not SETTING=VALUE",
 		"budget.pages=0":           "budget: is missing",
 	} {
-		if _, err := Set(inForce, []string{edit}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %s", edit, err, says)
+		if _, err := Set(inForce, []string{edit}); err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%s: %v, want %s", edit, err, expected)
 		}
 	}
 }

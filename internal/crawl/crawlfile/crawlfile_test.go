@@ -212,7 +212,7 @@ func TestRankersWithGuides(t *testing.T) {
 		r.Policies[1].GetName() != "mine" || r.Policies[1].GetRanker() != schemas.Ranker_RANKER_GUIDE || r.Policies[2].GetGuide() != "" {
 		t.Errorf("%v, %v", r, err)
 	}
-	for says, c := range map[string]struct {
+	for expected, c := range map[string]struct {
 		ranker string
 		guides map[string]string
 	}{
@@ -224,8 +224,8 @@ func TestRankersWithGuides(t *testing.T) {
 		"with a published guide: context-graph":                {"psychic", nil},
 		"twice":                                                {"mine+mine", map[string]string{"mine": "x"}},
 	} {
-		if r, err := RankBy(c.ranker, c.guides); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, %v; want one with %q", c.ranker, r, err, says)
+		if r, err := RankBy(c.ranker, c.guides); err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%s: %v, %v; want one with %q", c.ranker, r, err, expected)
 		}
 	}
 	for _, name := range Guides {
@@ -245,12 +245,12 @@ func TestMixturesByTheirArms(t *testing.T) {
 	if err != nil || len(r.Policies) != 2 || r.Policies[1].GetName() != "random" || r.Mixture == nil {
 		t.Errorf("%v, %v", r, err)
 	}
-	for name, says := range map[string]string{
+	for name, expected := range map[string]string{
 		"psychic": `no ranker "psychic"; known: unfocused`, "random+psychic": `no ranker "psychic"`, "random+": `no ranker ""`,
 		"random+hard-defer+random": "random is an arm of random+hard-defer+random twice", "random+mixture": "mixture is no arm",
 	} {
-		if _, err := Rank(name); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want %q", name, err, says)
+		if _, err := Rank(name); err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%s: %v, want %q", name, err, expected)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestSeedsOutsideTheScopeAreRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "list"), []byte("http://a.example/x\nhttp://a.example/y\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct{ scope, seeds, says string }{
+	for name, c := range map[string]struct{ scope, seeds, expected string }{
 		"host":     {"{hosts: [a.example]}", "[http://a.example/, http://b.example/]", "http://b.example/ is outside the scope (scope:hosts)"},
 		"prefix":   {"{prefixes: [http://a.example/x/]}", "[http://a.example/x/1, http://a.example/y]", "http://a.example/y is outside the scope (scope:prefixes)"},
 		"URL list": {"{url_list: list}", "[http://a.example/x, http://a.example/z]", "http://a.example/z is outside the scope (scope:url-list)"},
@@ -31,7 +31,7 @@ func TestSeedsOutsideTheScopeAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Load(path)
-		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+		if c.expected == "" && err != nil || c.expected != "" && (err == nil || !strings.Contains(err.Error(), c.expected)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

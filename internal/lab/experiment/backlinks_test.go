@@ -41,9 +41,9 @@ func TestAnIndexHasItsShare(t *testing.T) {
 		if slices.IsSorted(shown) {
 			t.Error("the order of the answer is that of URLs")
 		}
-		said, err := backlink.Ask(t.Context(), engine{g, coverage}, "e", "http://web.test/t")
-		if err != nil || len(said.GetParents()) != backlink.Most || !slices.Equal(said.GetParents(), shown[:backlink.Most]) {
-			t.Errorf("asked for: %v, %v", said, err)
+		result, err := backlink.Ask(t.Context(), engine{g, coverage}, "e", "http://web.test/t")
+		if err != nil || len(result.GetParents()) != backlink.Most || !slices.Equal(result.GetParents(), shown[:backlink.Most]) {
+			t.Errorf("asked for: %v, %v", result, err)
 		}
 	}
 }

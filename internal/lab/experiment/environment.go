@@ -40,7 +40,7 @@ type Environment struct {
 	taught    resultCache[taughtBy, []byte]     // models of transferred
 	under     resultCache[string, *Environment] // under other critics
 	elsewhere func() []string                   // pages of other sites, sorted
-	alike     resultCache[struct{}, *likeness]
+	alike     resultCache[struct{}, *targetCosines]
 }
 
 // newEnvironment prepares a task on its web. Pages are judged by the critic and the features of their links extracted, up to

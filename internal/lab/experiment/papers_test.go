@@ -49,11 +49,11 @@ func TestPageRankersTakeTheBestPage(t *testing.T) {
 			if !g.web.pages[u].hasText() { // a redirect
 				continue
 			}
-			said, err := taught.Guide(t.Context(), &guide.View{Page: g.web.pages[u].text()})
-			if err != nil || len(said.GetScores()) != 1 {
-				t.Fatalf("%s: %v, %v", u, said, err)
+			result, err := taught.Guide(t.Context(), &guide.View{Page: g.web.pages[u].text()})
+			if err != nil || len(result.GetScores()) != 1 {
+				t.Fatalf("%s: %v, %v", u, result, err)
 			}
-			scores[u] = said.GetScores()[0]
+			scores[u] = result.GetScores()[0]
 		}
 		best := func(sources []string) float64 {
 			most := -1.
@@ -117,16 +117,16 @@ func TestPathsAreInherited(t *testing.T) {
 			if seeds[step.URL] {
 				path = nil
 			}
-			said, err := taught.Guide(t.Context(), &guide.View{Page: page, State: path})
+			result, err := taught.Guide(t.Context(), &guide.View{Page: page, State: path})
 			if err != nil {
 				t.Fatal(err)
 			}
 			deep[string(path)] = true
 			for i, l := range page.GetLinks() {
 				v := g.resolve(l.GetUrl())
-				score, _ := guide.Score(said, i)
+				score, _ := guide.Score(result, i)
 				if old, ok := best[v]; v != "" && (!ok || score > old.score) {
-					best[v] = led{score, guide.State(said, i)}
+					best[v] = led{score, guide.State(result, i)}
 				}
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"forager/internal/page/tfidf"
 )
 
-// Gammas are the least cosines of a relevant page (2008 §4.1: 0.5 to 0.8).
+// Gammas are the least targetCosines of a relevant page (2008 §4.1: 0.5 to 0.8).
 var Gammas = [4]float64{.5, .6, .7, .8}
 
 // Similarity measures a crawl by its words alone (2008 §4.1), without a classifier, over the pages that count. Texts are
@@ -19,8 +19,8 @@ type Similarity struct {
 	Sigma float64 `json:"sigma"`
 }
 
-// likeness compares pages in scope with the targets, as texts.
-type likeness struct {
+// targetCosines compares pages in scope with the targets, as texts.
+type targetCosines struct {
 	texts   *texts
 	targets []tfidf.Vector
 	near    *tfidf.Neighbours // of the targets
@@ -28,7 +28,7 @@ type likeness struct {
 	nearest []atomic.Uint64
 }
 
-// Similarity measures a crawl by cosines; nil on computed webs.
+// Similarity measures a crawl by targetCosines; nil on computed webs.
 func (g *Environment) Similarity(c *Crawl) (*Similarity, error) {
 	if g.web.compute != nil {
 		return nil, nil
@@ -61,22 +61,22 @@ func (g *Environment) Similarity(c *Crawl) (*Similarity, error) {
 }
 
 // nearestTo returns the largest cosine of a page to a target. It is computed once for all crawls of the task.
-func (l *likeness) nearestTo(page uint32, text tfidf.Vector) float64 {
+func (l *targetCosines) nearestTo(page uint32, text tfidf.Vector) float64 {
 	if bits := l.nearest[page].Load(); bits > 0 {
 		return math.Float64frombits(bits - 1)
 	}
-	near := l.near.Likest(text)
+	near := l.near.LargestCosine(text)
 	l.nearest[page].Store(math.Float64bits(near) + 1)
 	return near
 }
 
 // compareAll prepares comparisons with every target.
-func (g *Environment) compareAll() (*likeness, error) {
+func (g *Environment) compareAll() (*targetCosines, error) {
 	texts, err := g.compared()
 	if err != nil {
 		return nil, err
 	}
-	l := &likeness{texts: texts}
+	l := &targetCosines{texts: texts}
 	for _, u := range g.targetList {
 		l.targets = append(l.targets, l.texts.corpus.Weigh(l.texts.of[g.number[u]]))
 	}

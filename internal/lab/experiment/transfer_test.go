@@ -76,8 +76,8 @@ func TestTransferIsRefusedWithoutOtherSites(t *testing.T) {
 	if err != nil || len(jobs) != 2 || jobs[0].Variant.Name != Baseline || jobs[1].Variant.Name != Baseline {
 		t.Errorf("jobs %v, %v", jobs, err)
 	}
-	if said := b.Refused(); len(said) != 1 || !strings.HasPrefix(said[0], "apprentice-transferred was not tried on tiny:good, tiny:other: ") {
-		t.Errorf("%q", said)
+	if result := b.Refused(); len(result) != 1 || !strings.HasPrefix(result[0], "apprentice-transferred was not tried on tiny:good, tiny:other: ") {
+		t.Errorf("%q", result)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestRates(t *testing.T) {
 		}
 		for i := range pages {
 			p := &schemas.Page{Url: fmt.Sprintf("http://a.test/%d", i)}
-			j, err := critic.Say(t.Context(), c, p, weights)
+			j, err := critic.Judge(t.Context(), c, p, weights)
 			if err != nil || j.GetRaw() != j.GetTempered() || j.GetRaw() != 0 && j.GetRaw() != 1 || j.GetBestIsFocus() != (j.GetRaw() == 1) {
 				t.Fatalf("%s: %v, %v", name, j, err)
 			}

@@ -63,7 +63,7 @@ func offsetsOfFigure3() (*Figure, error) {
 		exact = Disagrees
 	}
 	return &Figure{
-		Paper: "2002", Name: "Fig. 3", Claims: []Claim{{What: "offsets of the figure's page are the paper's", exact: exact}}, Title: "DOM offsets", Says: "the leaves A to G of the figure's page are at −2, −1, 0, 0, 1, 2 and 3 from the link around C and D.",
+		Paper: "2002", Name: "Fig. 3", Claims: []Claim{{What: "offsets of the figure's page are the paper's", exact: exact}}, Title: "DOM offsets", Finding: "the leaves A to G of the figure's page are at −2, −1, 0, 0, 1, 2 and 3 from the link around C and D.",
 		Parts: []Part{{World: "the figure's page", Tables: []Table{t}, Found: fmt.Sprintf("the parser and the features give %v.", have)}},
 	}, nil
 }
@@ -305,17 +305,17 @@ func (s *session) figure9(m *measured) {
 	for i, d := range offsets() {
 		t.row(fmt.Sprintf("%+d", d), num(m.tokens[i]), num(m.text[i]))
 	}
-	says := func(r *around) string {
+	describe := func(r *around) string {
 		return fmt.Sprintf("%s of the words within %d leaves stand at 0, %s at ±1, %s at ±%d; %d of %d odd distances have fewer words than the even one beyond them, and %d fewer links with text",
 			percent(r.tokens[Reach]), Reach, percent(r.tokens[Reach-1]+r.tokens[Reach+1]), percent(r.tokens[0]+r.tokens[2*Reach]), Reach, sawtooth(r.tokens), toothPairs, sawtooth(r.text))
 	}
 	l := []chart.Line{offsetLine("leaves: compact", m.tokens)}
-	p := Part{Found: says(&m.around) + "."}
+	p := Part{Found: describe(&m.around) + "."}
 	if m.paper != nil {
 		t.add("words, leaves as in the paper", m.paper.tokens)
 		t.add("text, leaves as in the paper", m.paper.text)
 		l = append(l, offsetLine("leaves: paper", m.paper.tokens))
-		p.Found += " With leaves as the paper numbered them " + says(m.paper) + "; the verdicts are on these."
+		p.Found += " With leaves as the paper numbered them " + describe(m.paper) + "; the verdicts are on these."
 		p.Why = fmt.Sprintf("The anchors are short (%s of the words stand in them), and the pages were written otherwise than those of 2002: %s of links have text at 0, %s at ±1.",
 			percent(m.paper.tokens[Reach]), percent(m.paper.text[Reach]), percent((m.paper.text[Reach-1]+m.paper.text[Reach+1])/2))
 	}
@@ -348,7 +348,7 @@ func (s *session) further2002(m *measured) {
 		p.Why += "The critic's classes are flat here: the root is the only prefix, and is the same for every link. "
 	}
 	if math.Abs(cited) >= none {
-		p.Why += fmt.Sprintf("A closed web is crawled to a quarter, so that for %s of the links the page of a neighbouring link is known; the paper does not say how many that were on the open Web. ", percent(m.cited))
+		p.Why += fmt.Sprintf("A closed web is crawled to a quarter, so that for %s of the links the page of a neighbouring link is known; the paper does not report how many that were on the open Web. ", percent(m.cited))
 	}
 	p.Why = strings.TrimSpace(p.Why)
 	s.add("2002", "§3.8", p)

@@ -29,9 +29,9 @@ type Report struct {
 type Figure struct {
 	// Paper by its year, and the figures of it ("Figs 6 and 7").
 	Paper, Name, Title string
-	// Says is the paper's finding, Claims what of it is tested; they do not depend on what is measured.
-	Says   string
-	Claims []Claim
+	// Finding is the paper's finding, Claims what of it is tested; they do not depend on what is measured.
+	Finding string
+	Claims  []Claim
 	// Parts, one for each world.
 	Parts []Part
 	// Missing is what is not shown, and why.

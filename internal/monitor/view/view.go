@@ -207,7 +207,7 @@ func (s *Source) Crawl(name string) (*Crawl, error) {
 			}
 		}
 	}
-	c.say()
+	c.setSentence()
 	return c, nil
 }
 
@@ -235,11 +235,11 @@ func (s *Source) rate(crawl string, now time.Time) float64 {
 	return float64(last.pages-first.pages) / (float64(span) / 1000)
 }
 
-// say makes the sentence, with the rate and the state that the operator has set.
-func (c *Crawl) say() {
+// setSentence makes the sentence, with the rate and the state that the operator has set.
+func (c *Crawl) setSentence() {
 	if c.State != c.Wanted && c.Wanted != "running" && c.State == "running" {
 		c.Sentence = fmt.Sprintf("is to be %s; %d requests are in flight", c.Wanted, c.InFlight)
 		return
 	}
-	c.Say(fmt.Sprintf("%.1f pages/s", c.Rate))
+	c.SetSentence(fmt.Sprintf("%.1f pages/s", c.Rate))
 }

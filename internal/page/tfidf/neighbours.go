@@ -55,8 +55,8 @@ func (n *Neighbours) of(word uint32) []posting {
 	return n.postings[from:n.ends[word]]
 }
 
-// Likest returns the same number as the function Likest for these texts: each sum has the same terms in the same order.
-func (n *Neighbours) Likest(a Vector) float64 {
+// LargestCosine returns the same number as the function LargestCosine for these texts: each sum has the same terms in the same order.
+func (n *Neighbours) LargestCosine(a Vector) float64 {
 	sums := make([]float64, n.number)
 	for i, w := range a.words {
 		for _, p := range n.of(w) {

@@ -181,8 +181,8 @@ func Cosine(a, b Vector) float64 {
 	return math.Min(1, sum)
 }
 
-// Likest returns the largest cosine of a text to some texts of the same corpus, 0 of none.
-func Likest(a Vector, to []Vector) float64 {
+// LargestCosine returns the largest cosine of a text to some texts of the same corpus, 0 of none.
+func LargestCosine(a Vector, to []Vector) float64 {
 	var most float64
 	for _, b := range to {
 		most = math.Max(most, Cosine(a, b))

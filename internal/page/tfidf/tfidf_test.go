@@ -84,11 +84,11 @@ func TestCosineIsTheDefinition(t *testing.T) {
 				t.Errorf("a document weighed by its words and by their numbers:\n%s", d)
 			}
 		}
-		if got, want := NewNeighbours([]Vector{vb, va}).Likest(va), Likest(va, []Vector{vb, va}); got != want {
-			t.Errorf("likest %v by postings, %v by pairs", got, want)
+		if got, want := NewNeighbours([]Vector{vb, va}).LargestCosine(va), LargestCosine(va, []Vector{vb, va}); got != want {
+			t.Errorf("largest cosine %v by postings, %v by pairs", got, want)
 		}
-		if got := Likest(va, []Vector{vb, va, vb}); aa > 0 && math.Abs(got-1) > 1e-12 {
-			t.Errorf("likeness to itself is %v", got)
+		if got := LargestCosine(va, []Vector{vb, va, vb}); aa > 0 && math.Abs(got-1) > 1e-12 {
+			t.Errorf("cosine to itself is %v", got)
 		}
 	})
 }
@@ -97,7 +97,7 @@ func TestEmptyCorpus(t *testing.T) {
 	if _, err := NewCorpus(slices.Values([]Document(nil))); err == nil {
 		t.Error("a corpus of nothing")
 	}
-	if Likest(Vector{}, nil) != 0 {
+	if LargestCosine(Vector{}, nil) != 0 {
 		t.Error("nothing is like nothing")
 	}
 }

@@ -18,10 +18,10 @@ func TestOpenReportsErrors(t *testing.T) {
 		return b
 	}
 	tests := []struct {
-		name string
-		b    []byte
-		want error
-		says string
+		name     string
+		b        []byte
+		want     error
+		expected string
 	}{
 		{"empty", nil, ErrDamaged, "empty"},
 		{"half a first line", whole[:9], ErrDamaged, "cut short after 9 bytes"},
@@ -40,8 +40,8 @@ func TestOpenReportsErrors(t *testing.T) {
 	}
 	for _, c := range tests {
 		_, _, err := Open(c.b, "critic", 2)
-		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %v with %q", c.name, err, c.want, c.says)
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.expected) {
+			t.Errorf("%s: %v, want %v with %q", c.name, err, c.want, c.expected)
 		}
 	}
 	for want, b := range map[string][]byte{"critic": whole, "": []byte("forager critic"), "apprentice": Seal("apprentice", 1, nil)} {
@@ -122,7 +122,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		v, body, err := Open(b, "critic", 1)
 		if err == nil && !bytes.Equal(Seal("critic", v, body), b) {
-			t.Errorf("other bytes say the same: %q", b)
+			t.Errorf("other bytes mean the same: %q", b)
 		}
 	})
 }

@@ -6,7 +6,7 @@
 //	draws/CRITIC/TIME-RANDOM.json     the pages that were drawn at random from a crawl, to be marked
 //
 // A draw names its population: how many pages of each verdict the crawl had at that time. Only marks of pages that are in a draw are
-// a random sample, and only they say how many pages are on topic (Weights).
+// a random sample, and only they estimate how many pages are on topic (Weights).
 //
 // The first two contain the text of the pages, so that a critic can be trained again when the crawls that fetched them are deleted.
 // Nothing is overwritten: a mark is an object of its own, and of several marks of one page the last one counts.

@@ -132,7 +132,7 @@ func serve(ctx context.Context, cfg *pipeline.Config, stage string, replica int,
 		StateDir: cfg.StateDir(stage),
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "forager", Subsystem: "stage", Name: "info",
-		Help: "1; its labels say which stage this process is.", ConstLabels: prometheus.Labels{"stage": stage, "replica": strconv.Itoa(replica)}})
+		Help: "1; its labels are the stage and the replica of the process.", ConstLabels: prometheus.Labels{"stage": stage, "replica": strconv.Itoa(replica)}})
 	info.Set(1)
 	env.Metrics.MustRegister(info)
 

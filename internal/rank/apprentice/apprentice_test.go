@@ -397,9 +397,9 @@ func TestAddRefuses(t *testing.T) {
 func TestUnmarshalRefuses(t *testing.T) {
 	whole := count(t, leap{features("a", 0, 1, "b", 1, 1), .5}).Marshal()
 	for name, c := range map[string]struct {
-		b    []byte
-		want error
-		says string
+		b        []byte
+		want     error
+		expected string
 	}{
 		"empty":        {nil, modelfile.ErrDamaged, "apprentice model: damaged"},
 		"half written": {whole[:len(whole)-20], modelfile.ErrDamaged, "cut short"},
@@ -407,8 +407,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 		"newer":        {modelfile.Seal(fileKind, 9, nil), modelfile.ErrNewer, "version 9"},
 		"empty body":   {modelfile.Seal(fileKind, 1, nil), modelfile.ErrDamaged, "cut"},
 	} {
-		if _, err := Unmarshal(c.b); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %v with %q", name, err, c.want, c.says)
+		if _, err := Unmarshal(c.b); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.expected) {
+			t.Errorf("%s: %v, want %v with %q", name, err, c.want, c.expected)
 		}
 	}
 }

@@ -237,7 +237,7 @@ func TestFractionsOfLogisticRegression(t *testing.T) {
 }
 
 func TestCountingRefuses(t *testing.T) {
-	for says, l := range map[string]*schemas.Learning{
+	for expected, l := range map[string]*schemas.Learning{
 		"learning.count":                       {Count: 4},
 		"learning.count is":                    {Count: -1},
 		"learning.smooth is 5":                 {Smooth: 5},
@@ -245,8 +245,8 @@ func TestCountingRefuses(t *testing.T) {
 		"it smooths over the offsets":          {Smooth: 1, Features: []schemas.FeatureFamily{schemas.FeatureFamily_FEATURE_FAMILY_ANCHOR}},
 		"learning.learner is 7, which is unkn": {Learner: 7},
 	} {
-		if _, err := SettingsOf(l); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v: %v, want %q", l, err, says)
+		if _, err := SettingsOf(l); err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%v: %v, want %q", l, err, expected)
 		}
 	}
 	by := everyCounting(t, new(schemas.Learning))

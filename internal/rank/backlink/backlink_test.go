@@ -18,13 +18,13 @@ import (
 	"forager/schemas"
 )
 
-// says is a source that returns the same for every page.
-type says struct {
+// constantSource is a source that returns the same for every page.
+type constantSource struct {
 	parents []string
 	err     error
 }
 
-func (s says) Parents(context.Context, string) ([]string, error) { return s.parents, s.err }
+func (s constantSource) Parents(context.Context, string) ([]string, error) { return s.parents, s.err }
 
 func page(n uint32) string { return fmt.Sprintf("http://web.test/%d", n) }
 
@@ -73,9 +73,9 @@ func TestHandMadeWeb(t *testing.T) {
 			wanted = append(wanted, page(p))
 		}
 		for _, by := range []*Table{table, again} {
-			said, err := Ask(t.Context(), by, "web/1", page(target))
-			if err != nil || !slices.Equal(said.GetParents(), wanted) || said.GetQueries() != 1 || said.GetDropped() != 0 || said.GetSource() != "web/1" {
-				t.Errorf("page %d: %v, %v; want %v", target, said, err, wanted)
+			result, err := Ask(t.Context(), by, "web/1", page(target))
+			if err != nil || !slices.Equal(result.GetParents(), wanted) || result.GetQueries() != 1 || result.GetDropped() != 0 || result.GetSource() != "web/1" {
+				t.Errorf("page %d: %v, %v; want %v", target, result, err, wanted)
 			}
 		}
 	}
@@ -134,23 +134,23 @@ func FuzzUnmarshal(f *testing.F) {
 
 // TestWhatIsNotBelieved: invalid parents of a source are dropped.
 func TestWhatIsNotBelieved(t *testing.T) {
-	lies := says{parents: []string{"ftp://web.test/", "not a URL", "http://web.test:80/1", page(1), page(0), "http://web.test/2#top"}}
-	said, err := Ask(t.Context(), lies, "s/1", page(0))
-	if err != nil || !slices.Equal(said.GetParents(), []string{page(1), page(2)}) || said.GetDropped() != 4 {
-		t.Errorf("%v, %v", said, err)
+	lies := constantSource{parents: []string{"ftp://web.test/", "not a URL", "http://web.test:80/1", page(1), page(0), "http://web.test/2#top"}}
+	result, err := Ask(t.Context(), lies, "s/1", page(0))
+	if err != nil || !slices.Equal(result.GetParents(), []string{page(1), page(2)}) || result.GetDropped() != 4 {
+		t.Errorf("%v, %v", result, err)
 	}
 	var many []string
 	for n := range uint32(Most + 5) {
 		many = append(many, page(n+1))
 	}
-	if said, err := Ask(t.Context(), says{parents: many}, "s/1", page(0)); err != nil || len(said.GetParents()) != Most || said.GetDropped() != 5 {
-		t.Errorf("%v, %v", said, err)
+	if result, err := Ask(t.Context(), constantSource{parents: many}, "s/1", page(0)); err != nil || len(result.GetParents()) != Most || result.GetDropped() != 5 {
+		t.Errorf("%v, %v", result, err)
 	}
 	for reason, charged := range map[string]uint32{httpmodel.Timeout: 1, httpmodel.Rubbish: 1, httpmodel.Open: 0} {
 		failure := &httpmodel.Failure{Reason: reason, Detail: "x"}
-		said, err := Ask(t.Context(), says{err: failure}, "s/1", page(0))
-		if !errors.Is(err, failure) || said.GetQueries() != charged || !strings.Contains(said.GetFailure(), reason) {
-			t.Errorf("%s: %v, %v", reason, said, err)
+		result, err := Ask(t.Context(), constantSource{err: failure}, "s/1", page(0))
+		if !errors.Is(err, failure) || result.GetQueries() != charged || !strings.Contains(result.GetFailure(), reason) {
+			t.Errorf("%s: %v, %v", reason, result, err)
 		}
 	}
 }

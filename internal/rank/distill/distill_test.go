@@ -239,11 +239,11 @@ func TestSettingsOf(t *testing.T) {
 			t.Errorf("%v: %+v, every %d pages, %v", c.ctl, got, Every(c.ctl), err)
 		}
 	}
-	for says, d := range map[string]*schemas.Distiller{
+	for expected, d := range map[string]*schemas.Distiller{
 		"distiller.relevance is 1.5": {Relevance: 1.5}, "distiller.relevance is NaN": {Relevance: math.NaN()}, "distiller.hubs is 101": {Hubs: 101},
 	} {
-		if _, err := SettingsOf(ctl(1, d)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want %q", err, says)
+		if _, err := SettingsOf(ctl(1, d)); err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%v, want %q", err, expected)
 		}
 	}
 }

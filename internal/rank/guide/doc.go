@@ -5,7 +5,7 @@
 //	page, judgement, state of the path → Guide → scores of its links, states for their targets
 //
 // A guide is a model with a file. It is published like a critic, and the policies of a crawl name its version.
-// Package judging runs the guide when a page is judged (Say); the guidance is part of the judgement. prioritize keeps the
+// Package judging runs the guide when a page is judged (Run); the guidance is part of the judgement. prioritize keeps the
 // scores with the page, and the state with the link by which the target is fetched.
 //
 // The frontier has only scores, not guides. A new kind of guide needs no change of prioritize, and a guide that runs

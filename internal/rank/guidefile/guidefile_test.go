@@ -44,9 +44,9 @@ func TestOpenEveryKind(t *testing.T) {
 		if !slices.Contains(crawlfile.Guides, Ranker(g)) {
 			t.Errorf("a guide of kind %s is the ranker %q, which crawl files do not accept", kind, Ranker(g))
 		}
-		said, err := g.Guide(t.Context(), view)
-		if err != nil || guide.Check(said, 2) != nil || len(said.GetScores()) == 0 {
-			t.Errorf("%s: %v, %v", kind, said, err)
+		result, err := g.Guide(t.Context(), view)
+		if err != nil || guide.Check(result, 2) != nil || len(result.GetScores()) == 0 {
+			t.Errorf("%s: %v, %v", kind, result, err)
 		}
 		if g, err := Open(file[:len(file)-1], httpmodel.Options{}); g != nil || !errors.Is(err, modelfile.ErrDamaged) {
 			t.Errorf("%s cut short: %v, %v", kind, g, err)

@@ -74,7 +74,7 @@ func decode(kind Kind, body []byte) (*Guide, error) {
 	case Focused2000:
 		g.judge = nearest{contextgraph.Decode(d)}
 	case BestFirst:
-		g.judge = decodeLikest(d)
+		g.judge = decodeCosines(d)
 	case MEMM:
 		g.judge = decodePath(d)
 	}
@@ -105,7 +105,7 @@ func decodeProvenance(d *modelfile.Decoder) map[string]string {
 func (j layers) encode(e *modelfile.Encoder)  { j.model.Encode(e) }
 func (j nearest) encode(e *modelfile.Encoder) { j.model.Encode(e) }
 
-func (j *likest) encode(e *modelfile.Encoder) {
+func (j *cosines) encode(e *modelfile.Encoder) {
 	j.corpus.Encode(e)
 	e.Uint(uint64(len(j.targets)))
 	for _, t := range j.targets {
@@ -113,8 +113,8 @@ func (j *likest) encode(e *modelfile.Encoder) {
 	}
 }
 
-func decodeLikest(d *modelfile.Decoder) *likest {
-	j := &likest{corpus: tfidf.Decode(d)}
+func decodeCosines(d *modelfile.Decoder) *cosines {
+	j := &cosines{corpus: tfidf.Decode(d)}
 	for range d.Len("targets", 4) {
 		if j.targets = append(j.targets, j.corpus.Decode(d)); d.Err() != nil {
 			break
@@ -124,7 +124,7 @@ func decodeLikest(d *modelfile.Decoder) *likest {
 }
 
 func (j *path) encode(e *modelfile.Encoder) {
-	j.likest.encode(e)
+	j.cosines.encode(e)
 	j.description.Encode(e)
 	e.Uint(uint64(len(j.keywords)))
 	for _, w := range j.keywords {
@@ -151,7 +151,7 @@ func (j *path) encode(e *modelfile.Encoder) {
 }
 
 func decodePath(d *modelfile.Decoder) *path {
-	j := &path{likest: *decodeLikest(d)}
+	j := &path{cosines: *decodeCosines(d)}
 	if d.Err() != nil {
 		return j
 	}

@@ -113,10 +113,10 @@ func tryAll(t testing.TB, kind Kind, body []byte, pages []*schemas.Page) {
 	}
 	var state []byte
 	for _, p := range pages {
-		said, err := g.Guide(t.Context(), &guide.View{Page: p, State: state})
+		result, err := g.Guide(t.Context(), &guide.View{Page: p, State: state})
 		if err == nil {
-			err = guide.Check(said, len(p.GetLinks()))
-			state = guide.State(said, 0)
+			err = guide.Check(result, len(p.GetLinks()))
+			state = guide.State(result, 0)
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)

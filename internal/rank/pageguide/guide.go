@@ -52,7 +52,7 @@ var _ guide.Guide = (*Guide)(nil)
 
 // Guide implements guide.Guide.
 func (g *Guide) Guide(_ context.Context, v *guide.View) (*schemas.Guidance, error) {
-	if _, says := g.judge.(layers); len(v.Page.GetLinks()) == 0 && !says {
+	if _, layered := g.judge.(layers); len(v.Page.GetLinks()) == 0 && !layered {
 		return new(schemas.Guidance), nil
 	}
 	s, err := g.View(v.Page)

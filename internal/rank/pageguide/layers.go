@@ -31,17 +31,17 @@ func (nearest) readsURLs() bool { return false }
 // share maps a log-likelihood ≤ 0 to [0,1], monotonically.
 func share(logLikelihood float64) float64 { return 1 / (1 - logLikelihood) }
 
-// likest is the comparator of 2008 §4.2: best first by the largest cosine to a target.
-type likest struct {
+// cosines is the comparator of 2008 §4.2: best first by the largest cosine to a target.
+type cosines struct {
 	corpus  *tfidf.Corpus
 	targets []tfidf.Vector
 }
 
-func (j *likest) see(r *reading) PageView { return similarity{score: j.likeness(r)} }
+func (j *cosines) see(r *reading) PageView { return similarity{score: j.largest(r)} }
 
-// likeness returns the largest cosine of a page to a target, [0,1].
-func (j *likest) likeness(r *reading) float64 {
-	return tfidf.Likest(j.corpus.Vector(r.whole), j.targets)
+// largest returns the largest cosine of a page to a target, [0,1].
+func (j *cosines) largest(r *reading) float64 {
+	return tfidf.LargestCosine(j.corpus.Vector(r.whole), j.targets)
 }
 
-func (*likest) readsURLs() bool { return false }
+func (*cosines) readsURLs() bool { return false }

@@ -100,19 +100,19 @@ func trained(t testing.TB, kind Kind, s Settings) *Guide {
 
 func ask(t testing.TB, g *Guide, p *schemas.Page, state []byte) *schemas.Guidance {
 	t.Helper()
-	said, err := g.Guide(t.Context(), &guide.View{Page: p, State: state})
+	result, err := g.Guide(t.Context(), &guide.View{Page: p, State: state})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := guide.Check(said, len(p.GetLinks())); err != nil {
+	if err := guide.Check(result, len(p.GetLinks())); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range said.GetScores() {
-		if other := g.Kind() == ContextGraph && said.GetLayer() == 0; !other && (s < 0 || s > 1) || other && (s < -1 || s > 0) {
-			t.Fatalf("score %v in layer %d", s, said.GetLayer())
+	for _, s := range result.GetScores() {
+		if other := g.Kind() == ContextGraph && result.GetLayer() == 0; !other && (s < 0 || s > 1) || other && (s < -1 || s > 0) {
+			t.Fatalf("score %v in layer %d", s, result.GetLayer())
 		}
 	}
-	return said
+	return result
 }
 
 // TestOrders: each kind prefers the links that its paper would follow.
@@ -139,8 +139,8 @@ func TestOrders(t *testing.T) {
 	}
 	g := trained(t, ContextGraph, small())
 	for page, layer := range map[int]uint32{0: 1, 2: 2, 5: 3, 7: 0} {
-		if said := ask(t, g, parse(t, page, "p"), nil); said.GetLayer() != layer {
-			t.Errorf("page %d is of layer %d, want %d", page, said.GetLayer(), layer)
+		if result := ask(t, g, parse(t, page, "p"), nil); result.GetLayer() != layer {
+			t.Errorf("page %d is of layer %d, want %d", page, result.GetLayer(), layer)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestPathIsTheMEMMAlongIt(t *testing.T) {
 		for _, step := range [][2]int{{6, 5}, {5, 3}, {3, 1}, {1, 0}} {
 			p := parse(t, step[0], "p")
 			at := slices.IndexFunc(p.Links, func(l *schemas.Link) bool { return l.Url == url(step[1]) })
-			said := ask(t, g, p, state)
+			result := ask(t, g, p, state)
 			l := p.Links[at]
 			// Three words follow in the leaf after the link, so there are four and more.
 			on := tokensOf(p, int(l.FirstLeaf), int(l.LastLeaf))
@@ -228,10 +228,10 @@ func TestPathIsTheMEMMAlongIt(t *testing.T) {
 			} else {
 				belief = j.model.Marginal(belief, o)
 			}
-			if got, _ := guide.Score(said, at); math.Abs(got-belief.Discount(.5)) > 1e-9 {
+			if got, _ := guide.Score(result, at); math.Abs(got-belief.Discount(.5)) > 1e-9 {
 				t.Fatalf("%s, link %d → %d: %v, by the whole path %v", by, step[0], step[1], got, belief.Discount(.5))
 			}
-			state, into = guide.State(said, at), on
+			state, into = guide.State(result, at), on
 		}
 	}
 }
@@ -303,12 +303,12 @@ func TestAheadReadsAnchor(t *testing.T) {
 	s := small()
 	s.Path.Observe &^= ObserveAnchorOut
 	page := parse(t, 2, "p")
-	if said := ask(t, trained(t, MEMM, s), page, nil); said.Scores[0] != said.Scores[2] {
-		t.Errorf("without O6 and a step ahead links differ: %v", said.Scores)
+	if result := ask(t, trained(t, MEMM, s), page, nil); result.Scores[0] != result.Scores[2] {
+		t.Errorf("without O6 and a step ahead links differ: %v", result.Scores)
 	}
 	s.Path.Ahead = true
-	if said := ask(t, trained(t, MEMM, s), page, nil); said.Scores[0] <= said.Scores[2] {
-		t.Errorf("a call for papers at %v, the weather at %v", said.Scores[0], said.Scores[2])
+	if result := ask(t, trained(t, MEMM, s), page, nil); result.Scores[0] <= result.Scores[2] {
+		t.Errorf("a call for papers at %v, the weather at %v", result.Scores[0], result.Scores[2])
 	}
 }
 
@@ -327,14 +327,14 @@ func TestStatesOfOthersAreRefused(t *testing.T) {
 		"no probabilities":   append(make([]byte, 40), whole[40:]...),
 		"NaN":                append(slices.Repeat([]byte{0xff}, 40), whole[40:]...),
 	} {
-		if said, err := g.Guide(t.Context(), &guide.View{Page: page, State: state}); err == nil {
-			t.Errorf("%s was taken: %v", name, said)
+		if result, err := g.Guide(t.Context(), &guide.View{Page: page, State: state}); err == nil {
+			t.Errorf("%s was taken: %v", name, result)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		state := rapid.SliceOfN(rapid.Byte(), len(whole), len(whole)).Draw(t, "state")
-		if said, err := g.Guide(t.Context(), &guide.View{Page: page, State: state}); err == nil && guide.Check(said, len(page.Links)) != nil {
-			t.Errorf("%v", said)
+		if result, err := g.Guide(t.Context(), &guide.View{Page: page, State: state}); err == nil && guide.Check(result, len(page.Links)) != nil {
+			t.Errorf("%v", result)
 		}
 	})
 }
@@ -354,8 +354,8 @@ func TestPagesThatContradictThemselves(t *testing.T) {
 		}
 		ask(t, g, &schemas.Page{Terms: []string{"a"}, Tokens: []uint32{0}, LeafLengths: []uint32{1}, Links: links}, nil)
 		ask(t, g, &schemas.Page{Links: links}, nil)
-		if said := ask(t, g, &schemas.Page{}, nil); (len(said.Scores) > 0) != (kind == ContextGraph) {
-			t.Errorf("%s: %v of a page without links", kind, said)
+		if result := ask(t, g, &schemas.Page{}, nil); (len(result.Scores) > 0) != (kind == ContextGraph) {
+			t.Errorf("%s: %v of a page without links", kind, result)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func Train(ctx context.Context, kind Kind, l *Samples, s Settings) (*Guide, *Rep
 			g.judge = nearest{m}
 		}
 	case BestFirst:
-		g.judge, err = t.likest(ctx)
+		g.judge, err = t.cosines(ctx)
 	case MEMM:
 		g.judge, err = t.path(ctx)
 	}
@@ -207,13 +207,13 @@ func (t *training) targets() []*reading {
 	return all
 }
 
-func (t *training) likest(ctx context.Context) (*likest, error) {
+func (t *training) cosines(ctx context.Context) (*cosines, error) {
 	var failed error
 	corpus, err := tfidf.NewCorpus(func(yield func(tfidf.Document) bool) { failed = t.corpus(ctx, yield) })
 	if err = cmp.Or(failed, err); err != nil {
 		return nil, err
 	}
-	j := &likest{corpus: corpus}
+	j := &cosines{corpus: corpus}
 	for _, r := range t.targets() {
 		j.targets = append(j.targets, corpus.Vector(r.whole))
 	}

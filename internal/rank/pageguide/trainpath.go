@@ -16,11 +16,11 @@ func (t *training) path(ctx context.Context) (*path, error) {
 	if err := s.check(states); err != nil {
 		return nil, err
 	}
-	base, err := t.likest(ctx)
+	base, err := t.cosines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	j := &path{likest: *base, settings: s}
+	j := &path{cosines: *base, settings: s}
 	t.topic(j)
 	children, err := t.samples.Children(t.report.Graph)
 	if err != nil {

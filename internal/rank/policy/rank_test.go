@@ -302,7 +302,7 @@ func TestBadPolicies(t *testing.T) {
 	gate := func(c schemas.GateCondition, a schemas.GateAction, threshold float64) *schemas.Gate {
 		return &schemas.Gate{Condition: c, Action: a, Threshold: threshold}
 	}
-	for says, p := range map[string]*schemas.Policy{
+	for expected, p := range map[string]*schemas.Policy{
 		"no name":                {Ranker: 1},
 		"unknown ranker":         {Name: "p"},
 		"ranks by a comparator":  {Name: "p", Ranker: comparatorInterest},
@@ -315,8 +315,8 @@ func TestBadPolicies(t *testing.T) {
 		"NaN is not in":          {Name: "p", Ranker: 1, Gate: gate(1, 1, math.NaN())},
 		"none is above all":      {Name: "p", Ranker: 6, Guide: "g/1", Raise: true},
 	} {
-		if _, err := New(p, 0); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v: %v, want an error with %q", p, err, says)
+		if _, err := New(p, 0); err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%v: %v, want an error with %q", p, err, expected)
 		}
 	}
 }

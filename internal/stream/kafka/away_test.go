@@ -205,7 +205,7 @@ func TestAnAbsentBrokerIsNamed(t *testing.T) {
 	})
 	for _, line := range lines {
 		if !strings.Contains(line, "no connection to the Kafka broker at "+b.Addr) || !strings.Contains(line, "connection refused") || !strings.Contains(line, "forager up --parts") {
-			t.Errorf("the line does not say that the broker is away: %s", line)
+			t.Errorf("the line does not name the outage: %s", line)
 		}
 	}
 	b.Restart(t)
@@ -409,7 +409,7 @@ func TestOffsetsOutOfRangeAreBrokenAndSuggestARemedy(t *testing.T) {
 		}
 		for _, want := range []string{k.want, w.Broker.Config().Group + "." + k.stage, "--reset-offsets", fmt.Sprint(k.at), "[40, 100)"} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %q does not say %q", k.stage, err, want)
+				t.Errorf("%s: %q does not contain %q", k.stage, err, want)
 			}
 		}
 	}

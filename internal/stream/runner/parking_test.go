@@ -133,7 +133,7 @@ func TestAMissingObjectParksItsCrawlOnly(t *testing.T) {
 	}
 	list, err := c.Parked(streamtest.Within(t, time.Minute), "judge", in)
 	if err != nil || len(list) != 1 || list[0].Unit != "a" || list[0].Object != "critic of a" || list[0].Records != 2*n || !strings.Contains(list[0].Cause, "not there") {
-		t.Fatalf("the commits say %+v, %v", list, err)
+		t.Fatalf("the commits have %+v, %v", list, err)
 	}
 	if behind, _, err := c.Behind(streamtest.Within(t, time.Minute), "judge", in); err != nil || len(behind) > 0 {
 		t.Errorf("behind %+v, %v, though all records are parked or completed", behind, err)

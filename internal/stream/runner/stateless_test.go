@@ -318,7 +318,7 @@ func TestPoison(t *testing.T) {
 		}
 	}
 	if !strings.Contains(l.String(), "poison") {
-		t.Error("the log does not say so")
+		t.Error("the log has no line about it")
 	}
 }
 

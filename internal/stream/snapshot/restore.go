@@ -52,7 +52,7 @@ func Restore(ctx context.Context, o RestoreOptions) (*Manifest, error) {
 	r := &restore{RestoreOptions: o}
 	var s *survey
 	read := make(map[string]*found)
-	if err := r.patiently(ctx, func() (err error) {
+	if err := r.retry(ctx, func() (err error) {
 		s, err = look(ctx, o.Bucket, o.Of, read)
 		return err
 	}); err != nil {
@@ -77,8 +77,8 @@ type restore struct {
 	waiting sync.Mutex
 }
 
-// patiently calls f until the bucket is available.
-func (r *restore) patiently(ctx context.Context, f func() error) error {
+// retry calls f until the bucket is available.
+func (r *restore) retry(ctx context.Context, f func() error) error {
 	for {
 		err := f()
 		r.waiting.Lock()
@@ -179,7 +179,7 @@ func (r *restore) file(ctx context.Context, x File) (err error) {
 		want := min(x.Size-int64(i)*ChunkBytes, ChunkBytes)
 		var b []byte
 		stream.Failpoint("snapshot-download")
-		err := r.patiently(ctx, func() (err error) {
+		err := r.retry(ctx, func() (err error) {
 			b, err = r.Bucket.Get(ctx, r.Of.chunks()+c)
 			return err
 		})

@@ -166,10 +166,10 @@ func TestACrawlThatFailsIsParked(t *testing.T) {
 	}
 	list, err := c.Parked(t.Context(), "lots", in)
 	if err != nil || len(list) != 1 || list[0].Unit != "w" || !strings.Contains(list[0].Cause, "wrecked") {
-		t.Errorf("the commits say %+v, %v", list, err)
+		t.Errorf("the commits have %+v, %v", list, err)
 	}
 	if !strings.Contains(l.String(), "the crawl is parked") {
-		t.Error("the log does not say it")
+		t.Error("the log has no line about it")
 	}
 	parked.Store(false)
 	r = streamtest.Run(t, func(ctx context.Context) error { return stage.Run(ctx, c, dir) })

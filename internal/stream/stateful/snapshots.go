@@ -95,8 +95,8 @@ func (x *snapshots) due() <-chan time.Time {
 	return x.timer.C
 }
 
-// hurry begins a snapshot at once, since the process is to end.
-func (x *snapshots) hurry() error {
+// beginAtOnce begins a snapshot without delay, since the process is to end.
+func (x *snapshots) beginAtOnce() error {
 	x.leaving, x.fast = nil, true
 	x.timer.Stop()
 	if x.done != nil { // what it has sent is not sent again

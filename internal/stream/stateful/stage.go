@@ -356,7 +356,7 @@ func (s *statefulClaim) work(ctx context.Context, owner *Owner, store *Store, sn
 				return err
 			}
 		case <-snapshots.leaving:
-			if err := snapshots.hurry(); err != nil {
+			if err := snapshots.beginAtOnce(); err != nil {
 				return err
 			}
 		case <-snapshots.due():

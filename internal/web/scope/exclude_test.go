@@ -60,7 +60,7 @@ func TestExcludes(t *testing.T) {
 }
 
 func TestBadExcludes(t *testing.T) {
-	for says, x := range map[string]*schemas.Excludes{
+	for expected, x := range map[string]*schemas.Excludes{
 		`exclude.urls: "(": error parsing regexp`: {Urls: []string{"(", "a"}},
 		"it is empty":       {Prefixes: []string{""}},
 		`write "a.example"`: {Hosts: []string{"A.example"}},
@@ -70,8 +70,8 @@ func TestBadExcludes(t *testing.T) {
 		for x.Hosts != nil && cap(x.Hosts) > len(x.Hosts) {
 			x.Hosts = append(x.Hosts, "a.example")
 		}
-		if _, err := NewExcludes(x); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want an error with %q", err, says)
+		if _, err := NewExcludes(x); err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%v, want an error with %q", err, expected)
 		}
 	}
 }

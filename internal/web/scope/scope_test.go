@@ -97,25 +97,25 @@ func TestReadList(t *testing.T) {
 	if err != nil || l.Len() != 2 || !l.Has("http://a.example/b") || l.Has("http://a.example/c") {
 		t.Errorf("list %+v, %v", l, err)
 	}
-	for text, says := range map[string]string{
+	for text, expected := range map[string]string{
 		"http://a.example/\nno url\n":                    "line 2",
 		"HTTP://a.example/\n":                            `not canonical, that would be "http://a.example/"`,
 		"http://a.example/" + strings.Repeat("x", 2<<20): "too long",
 	} {
-		if _, err := ReadList(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.40q: %v, want an error with %q", text, err, says)
+		if _, err := ReadList(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%.40q: %v, want an error with %q", text, err, expected)
 		}
 	}
 }
 
 func TestBadScopes(t *testing.T) {
-	for says, s := range map[string]*schemas.Scope{
+	for expected, s := range map[string]*schemas.Scope{
 		"URL list":     {UrlList: "object"},
 		"empty host":   {Hosts: []string{"a.example", ""}},
 		"empty prefix": {Prefixes: []string{""}},
 	} {
-		if _, err := New(s, nil); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v: %v, want an error with %q", s, err, says)
+		if _, err := New(s, nil); err == nil || !strings.Contains(err.Error(), expected) {
+			t.Errorf("%v: %v, want an error with %q", s, err, expected)
 		}
 	}
 	if _, err := New(&schemas.Scope{}, NewList(nil)); err == nil {

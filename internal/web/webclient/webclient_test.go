@@ -250,7 +250,7 @@ func TestHTTP2(t *testing.T) {
 }
 
 // slow is a server that sends nothing, a header or half a body, and then waits for the end of the test.
-func slow(t *testing.T, says string) (address string, reached chan struct{}) {
+func slow(t *testing.T, expected string) (address string, reached chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -267,7 +267,7 @@ func slow(t *testing.T, says string) (address string, reached chan struct{}) {
 			t.Cleanup(func() { conn.Close() })
 			go func() {
 				conn.Read(make([]byte, 4096))
-				io.WriteString(conn, says)
+				io.WriteString(conn, expected)
 				reached <- struct{}{}
 			}()
 		}
@@ -278,12 +278,12 @@ func slow(t *testing.T, says string) (address string, reached chan struct{}) {
 const half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"
 
 func TestTimeouts(t *testing.T) {
-	for _, says := range []string{"", "HTTP/1.1 200 OK\r\nX:", half} {
-		address, _ := slow(t, says)
+	for _, expected := range []string{"", "HTTP/1.1 200 OK\r\nX:", half} {
+		address, _ := slow(t, expected)
 		set := own
 		set.HeaderTimeout, set.BodyTimeout = 30*time.Millisecond, 60*time.Millisecond
 		if a, err := client(t, set).Get(t.Context(), Request{URL: parse(t, address), MaxBody: 1000}); !errors.Is(err, ErrTimeout) {
-			t.Errorf("%q: %+v, %v", says, a, err)
+			t.Errorf("%q: %+v, %v", expected, a, err)
 		}
 	}
 }
@@ -317,10 +317,10 @@ func TestContextEnds(t *testing.T) {
 }
 
 func TestBadAnswers(t *testing.T) {
-	for _, says := range []string{"garbage\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\n: no name\r\n\r\n", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 300<<10) + "\r\n\r\n"} {
-		address, _ := slow(t, says)
+	for _, expected := range []string{"garbage\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\n: no name\r\n\r\n", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 300<<10) + "\r\n\r\n"} {
+		address, _ := slow(t, expected)
 		if a, err := client(t, own).Get(t.Context(), Request{URL: parse(t, address), MaxBody: 1000}); err == nil || errors.Is(err, ErrTimeout) {
-			t.Errorf("%.40q: %+v, %v", says, a, err)
+			t.Errorf("%.40q: %+v, %v", expected, a, err)
 		}
 	}
 	free, err := freeport.Addresses(1)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// suffixes of files in URLs say how a page is made, not what it is about.
+// suffixes of files in URLs depend on how a page is made, not on what it is about.
 var suffixes = map[string]bool{
 	"html": true, "htm": true, "xhtml": true, "shtml": true, "php": true, "asp": true, "aspx": true, "jsp": true, "cgi": true,
 }

@@ -9,9 +9,9 @@ import (
 	"forager/schemas"
 )
 
-// Say runs the guide of a version on a page. If it fails, the guidance contains the error, which is also returned; the
+// Run runs the guide of a version on a page. If it fails, the guidance contains the error, which is also returned; the
 // crawl goes on without guidance for the page.
-func Say(ctx context.Context, by Guide, version string, v *View) (*schemas.Guidance, error) {
+func Run(ctx context.Context, by Guide, version string, v *View) (*schemas.Guidance, error) {
 	g, err := by.Guide(ctx, v)
 	if err == nil {
 		err = Check(g, len(v.Page.GetLinks()))
