@@ -7,7 +7,7 @@ import (
 	"forager/internal/page/tfidf"
 )
 
-// Gammas are the least targetCosines of a relevant page (2008 §4.1: 0.5 to 0.8).
+// Gammas are the least cosines of a relevant page (2008 §4.1: 0.5 to 0.8).
 var Gammas = [4]float64{.5, .6, .7, .8}
 
 // Similarity measures a crawl by its words alone (2008 §4.1), without a classifier, over the pages that count. Texts are
@@ -28,7 +28,7 @@ type targetCosines struct {
 	nearest []atomic.Uint64
 }
 
-// Similarity measures a crawl by targetCosines; nil on computed webs.
+// Similarity measures a crawl by cosines; nil on computed webs.
 func (g *Environment) Similarity(c *Crawl) (*Similarity, error) {
 	if g.web.compute != nil {
 		return nil, nil
