@@ -94,7 +94,7 @@ func (hs *Hosts) KnownHost(name string) (*Host, error) {
 		return hs.Host(h.Number)
 	}
 	id := hostID(name)
-	if !hs.state.Known.Filter.Has(id) {
+	if !hs.state.Known.Has(id) {
 		return nil, nil
 	}
 	b, ok, err := hs.state.Store.Get(hs.state.Keys.ID(state.KindHostName, id))

@@ -297,7 +297,7 @@ func (a *Worker) lookFor(url string, f *found) {
 			return
 		}
 	}
-	f.seen = f.ordinal != 0 || a.state.Known.Filter.Has(f.id)
+	f.seen = f.ordinal != 0 || a.state.Known.Has(f.id)
 }
 
 // lookUpLeaps finds the leaps that a final verdict settles.

@@ -32,7 +32,7 @@ type Records struct {
 // NewRecords returns the records of a shard, of which nothing is read yet.
 func NewRecords(store storage.Store, name ShardName) *Records {
 	s := &Records{Name: name, Store: store, Keys: NewKeys(ShardPrefix(name)), Entries: storage.NewLRU[uint64, *Entry](0)}
-	s.Known = Known{Filter: storage.Filter{Partial: true}, next: slices.Clone(s.Keys.Kind(KindHostName)), Slice: filterSlice}
+	s.Known = Known{next: slices.Clone(s.Keys.Kind(KindHostName)), Slice: filterSlice}
 	return s
 }
 

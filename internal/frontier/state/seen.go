@@ -19,11 +19,14 @@ type Known struct {
 	// Filter of the URLs and hosts that were seen. It is filled while the shard works, so that a shard of 10⁸ URLs opens as
 	// fast as one of 10³; until then it excludes nothing.
 	Filter storage.Filter
-	// next is the key from which the filter is filled; nil = it has all ids.
+	// next is the key from which the filter is filled; nil = it has all ids, or is off.
 	next []byte
 	// Slice is the number of ids that FillFilter adds.
 	Slice int
 }
+
+// Has is false for most ids of URLs and hosts that were not seen.
+func (k *Known) Has(id schemas.ID) bool { return k.next != nil || k.Filter.Has(id) }
 
 // filterSlice is the number of ids that are added to the filter with each record: some 8 ms.
 const filterSlice = 16 << 10
@@ -44,7 +47,7 @@ func (s *Records) SeenBy(url string, id schemas.ID) (*Entry, error) {
 			return e, nil
 		}
 	}
-	if !s.Known.Filter.Has(id) {
+	if !s.Known.Has(id) {
 		return nil, nil
 	}
 	e, err := s.SeenID(id)
@@ -103,18 +106,15 @@ func (s *Records) FillFilter() error {
 			left--
 			return err == nil && left > 0, err
 		})
+		known.next = nil
 		switch {
 		case err != nil:
 			return err
+		case known.Filter.Off:
 		case left == 0:
 			known.next = append(last, 0)
 		case kind == KindHostName:
 			known.next = slices.Clone(s.Keys.Kind(KindSeen))
-		default:
-			known.next, known.Filter.Partial = nil, false
-		}
-		if known.Filter.Off {
-			known.next = nil
 		}
 	}
 	return nil

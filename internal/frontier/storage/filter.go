@@ -18,8 +18,6 @@ type Filter struct {
 	// been added.
 	budget       int
 	crowded, Off bool
-	// Partial: other ids may have been added before; the filter excludes none.
-	Partial bool
 }
 
 type layer struct {
@@ -89,7 +87,7 @@ func (f *Filter) Add(id schemas.ID) {
 
 // Has is false for most ids that were not added.
 func (f *Filter) Has(id schemas.ID) bool {
-	if f.Off || f.Partial {
+	if f.Off {
 		return true
 	}
 	for i := len(f.layers) - 1; i >= 0; i-- {
