@@ -122,7 +122,7 @@ func TestEveryRankerCrawlsAsInExperiment(t *testing.T) {
 		r.untilSettled(ranker, len(want.Settled()))
 		r.sameLeaps(ranker, want)
 	}
-	r.shadowsTold(shadowed)
+	r.shadowsRecorded(shadowed)
 	r.followsPaths("guided")
 	r.followsPaths("memm")
 	r.followsPaths("guided-mixture")
@@ -184,9 +184,9 @@ func (r *rig) renewsGuide(crawl string, want *experiment.Crawl) {
 // shadowed is a crawl by soft focus with an apprentice, a guide and a count of links as shadows.
 const shadowed = "soft-focus-shadowed"
 
-// shadowsTold: a crawl with shadows fetches the same pages as without; the shadows learn, query and count,
+// shadowsRecorded: a crawl with shadows fetches the same pages as without; the shadows learn, query and count,
 // ClickHouse has their positions, and the report compares them.
-func (r *rig) shadowsTold(crawl string) {
+func (r *rig) shadowsRecorded(crawl string) {
 	r.t.Helper()
 	urls := func(of string) (list []string) {
 		for _, p := range r.pages(of) {
@@ -197,16 +197,16 @@ func (r *rig) shadowsTold(crawl string) {
 	if !slices.Equal(urls(crawl), urls("soft-focus")) {
 		r.t.Errorf("shadows changed the pages of %s", crawl)
 	}
-	printed := make(map[string]int)
+	shadows := make(map[string]int)
 	for _, leap := range records[*schemas.LeapSettled](r, schemas.TopicLeapSettled, crawl) {
 		for _, s := range leap.GetShadows() {
 			if s.GetModel() != "" || s.GetTier() == 1 && s.GetPolicy() == "memm-marginal" || s.GetPolicy() == "in-links" && s.GetScore() > .5 {
-				printed[s.GetPolicy()]++
+				shadows[s.GetPolicy()]++
 			}
 		}
 	}
-	if len(printed) != 3 {
-		r.t.Errorf("shadows by model, by guide and by links: %v", printed)
+	if len(shadows) != 3 {
+		r.t.Errorf("shadows by model, by guide and by links: %v", shadows)
 	}
 	r.verified(crawl)
 	var x reportcmd.CrawlReport

@@ -74,7 +74,7 @@ func files(t *testing.T, dir string) (names []string) {
 // broker, a store or ClickHouse that never responds, computes for long, or prints something and continues. OUT
 // is an empty folder, IN one of examples.
 type signalled struct {
-	asks, computes, expected string
+	asks, computes, prints string
 	// code is the exit code; 0 = cli.ExitFailure.
 	code int
 	// brief is the reason why a command needs no test.
@@ -110,8 +110,8 @@ var signals = map[string]signalled{
 	"verify":           {asks: "c"},
 	"why":              {asks: "http://h.example/ --crawl c"},
 	"localgraph":       {asks: "--crawl c --target http://h.example/"},
-	"serve-web":        {expected: "IN/small.warc.gz --listen 127.0.0.1:0", code: cli.ExitOK},
-	"serve-simweb":     {expected: "--listen 127.0.0.1:0", code: cli.ExitOK},
+	"serve-web":        {prints: "IN/small.warc.gz --listen 127.0.0.1:0", code: cli.ExitOK},
+	"serve-simweb":     {prints: "--listen 127.0.0.1:0", code: cli.ExitOK},
 	"demo":             {brief: "see TestDemosEndTheirProcesses"},
 	"bench":            {brief: "see TestDemosEndTheirProcesses"},
 	"soak":             {brief: "see TestDemosEndTheirProcesses"},
@@ -302,18 +302,18 @@ func (c signalled) endsAfter(t *testing.T, program, in string, name []string, si
 	out, temp := t.TempDir(), t.TempDir()
 	refused := newSilent(t)
 	args := append([]string{"--config", refused.pipeline(t)}, name...)
-	for _, a := range strings.Fields(c.asks + c.computes + c.expected) {
+	for _, a := range strings.Fields(c.asks + c.computes + c.prints) {
 		a = strings.NewReplacer("OUT", out, "IN/", in+"/", "+", " ").Replace(a)
 		args = append(args, a)
 	}
 	code := cli.ExitFailure
-	if c.expected != "" {
+	if c.prints != "" {
 		code = c.code
 	}
 	var printed printout
 	underway := func(pid int) bool {
 		switch {
-		case c.expected != "":
+		case c.prints != "":
 			return printed.String() != ""
 		case c.computes != "" || slices.Equal(name, []string{"experiment-simweb"}):
 			cpu, err := deploy.CPUTime(pid)

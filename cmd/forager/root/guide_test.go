@@ -63,7 +63,7 @@ func neighbourhood(t *testing.T) (dir string, targets []string) {
 	return dir, targets
 }
 
-// run runs a command in a folder, for which $ stands.
+// run runs a command; $ in its arguments is the folder.
 func run(t *testing.T, dir, args string) (stdout, stderr string, code int) {
 	var out, err bytes.Buffer
 	code = Run(t.Context(), strings.Fields(strings.ReplaceAll(args, "$", dir+"/")), &out, &err)

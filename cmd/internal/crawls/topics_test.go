@@ -38,18 +38,18 @@ func TestTheNewestStatusCounts(t *testing.T) {
 func TestTakenWaitsForEveryPartition(t *testing.T) {
 	b := newTestBooks()
 	b.Take(&schemas.CrawlControl{Crawl: "c", Revision: 1, Shards: 2})
-	expected := func(shard uint32, partition uint32, last int64) {
+	takeStatus := func(shard uint32, partition uint32, last int64) {
 		b.Take(&schemas.CrawlStatus{Crawl: "c", Shard: shard, Epoch: 1, Spans: map[string]*schemas.TopicSpan{
 			schemas.TopicLinkFound: {First: map[uint32]int64{partition: 0}, Last: map[uint32]int64{partition: last}},
 		}})
 	}
-	expected(0, 0, 3)
-	expected(1, 2, 9)
+	takeStatus(0, 0, 3)
+	takeStatus(1, 2, 9)
 	asked := map[int]int64{0: 4, 2: 9}
 	if err := Taken(t.Context(), b, "c", asked, 10*time.Millisecond); err == nil || !strings.Contains(err.Error(), "has not read the record") {
 		t.Errorf("partition 0 has not taken offset 4: %v", err)
 	}
-	expected(0, 0, 4)
+	takeStatus(0, 0, 4)
 	if err := Taken(t.Context(), b, "c", asked, time.Minute); err != nil {
 		t.Error(err)
 	}

@@ -149,8 +149,8 @@ func TestEverySettingTakesEffectOrIsRefused(t *testing.T) {
 			err = c.Refused()
 		}
 		if change.refused != "" {
-			expected := func(s string) bool { return err != nil && strings.Contains(err.Error(), s) }
-			if !slices.ContainsFunc(strings.Split(change.refused, "|"), expected) || !expected(strings.Split(path, ".")[0]) {
+			contains := func(s string) bool { return err != nil && strings.Contains(err.Error(), s) }
+			if !slices.ContainsFunc(strings.Split(change.refused, "|"), contains) || !contains(strings.Split(path, ".")[0]) {
 				t.Errorf("%s=%s: %v, want it refused: %s", path, value, err, change.refused)
 			}
 			continue
